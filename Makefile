@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -30,20 +30,24 @@ $(VENV)/.runtime: pyproject.toml
 	@test -x $(BIN)/python && $(BIN)/python -m pip --version >/dev/null 2>&1 \
 	  || $(PYTHON) -m venv --clear $(VENV) || { \
 	  echo "'$(PYTHON) -m venv' failed. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
-	$(PIP) install --upgrade 'pip>=25.1'
-	$(PIP) install --editable .
+	@echo 'Installing into $(VENV): equeue and what it needs'
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	$(PIP) install --group dev --editable '.[cli]'
+	@echo 'Installing into $(VENV): the tools for the tests'
+	@$(PIP) install --group dev --editable '.[cli]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.runtime
-	$(PIP) install --group bench
+	@echo 'Installing into $(VENV): the queues to compare with'
+	@$(PIP) install --group bench
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.runtime
-	$(PIP) install --group docs
+	@echo 'Installing into $(VENV): the tools for the documentation'
+	@$(PIP) install --group docs
 	@touch $@
 
 demo: $(VENV)/.runtime
@@ -53,7 +57,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(ARGS)
 
 torture: $(VENV)/.dev
-	$(BIN)/python -m pytest -m torture --timeout=3600 $(ARGS)
+	HYPOTHESIS_PROFILE=torture $(BIN)/python -m pytest -m torture --timeout=3600 $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/python -m ruff check .

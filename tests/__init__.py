@@ -1,0 +1,1 @@
+"""The tests are a package, so that their helpers import as `tests.contract` from anywhere."""

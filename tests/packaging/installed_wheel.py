@@ -1,0 +1,77 @@
+"""The installed package, used as a stranger would.
+
+Not collected by default, since its name has no `test_`: `test_wheel.py` runs it on an unpacked
+wheel, and `.ci/run` copies it out of the source tree and runs it in a fresh virtual environment.
+EQUEUE_SOURCE names the source tree that the package must not come from.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.resources
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import equeue_core
+
+PACKAGES = ("equeue_core", "equeue_dramatiq", "equeue_rq")
+
+CONSUMER = """
+import sys
+from equeue_core import Queue
+with Queue(sys.argv[1], "mail").processing(timeout=30) as record:
+    print(record.payload["to"])
+"""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_package_does_not_come_from_the_source_tree(package: str) -> None:
+    location = Path(str(importlib.resources.files(package))).resolve()
+    source = Path(os.environ["EQUEUE_SOURCE"]).resolve()
+    venv = Path(sys.prefix).resolve()
+    assert not location.is_relative_to(source) or (
+        venv.is_relative_to(source) and location.is_relative_to(venv)
+    )
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_are_told_that_the_package_is_typed(package: str) -> None:
+    assert importlib.resources.files(package).joinpath("py.typed").is_file()
+
+
+def test_the_metadata_is_there() -> None:
+    metadata = importlib.metadata.metadata("equeue")
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Requires-Python"] == ">=3.10"
+    assert set(metadata.get_all("Provides-Extra") or ()) == {"all", "cli", "dramatiq", "rq"}
+
+
+def test_put_get_ack(tmp_path: Path) -> None:
+    with equeue_core.Store(tmp_path / "data") as store:
+        queue = store.queue("mail")
+        job_id = queue.put({"to": "hello@example.org"})
+        record = queue.get(timeout=0)
+        assert (record.job_id, record.payload) == (job_id, {"to": "hello@example.org"})
+        record.ack(result="sent")
+        assert queue.result(job_id, timeout=0) == "sent"
+        counts = queue.stats()
+        assert (counts["pending"], counts["running"], counts["done"]) == (0, 0, 1)
+        assert store.check().ok
+
+
+def test_another_process_takes_the_job(tmp_path: Path) -> None:
+    with equeue_core.Queue(tmp_path / "data", "mail") as queue:
+        queue.put({"to": "hello@example.org"})
+        done = subprocess.run(
+            [sys.executable, "-c", CONSUMER, str(tmp_path / "data")],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+        )
+        assert (done.stdout, done.stderr) == ("hello@example.org\n", "")
+        assert queue.stats()["done"] == 1

@@ -16,7 +16,6 @@ def misuse(store: Store, queue: Queue, record: Record) -> None:
     queue.put("text", run_at="tomorrow")  # error: arg-type
     queue.put_many(["a"], unique="once")  # error: call-arg
     queue.get().nack(dely=1)  # error: call-arg
-    record.job_id = 7  # error: misc
     with store.transaction() as tx:
         tx.ack(7)  # error: arg-type
 

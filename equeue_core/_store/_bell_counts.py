@@ -15,7 +15,7 @@ GENERATION = 0
 """The cell of a bell that nobody can wait for, the jobs of the store itself: see `Bells.reset`."""
 
 _SIZE = 4 * SLOTS
-_PAGE = 4096
+_PAGE = max(mmap.PAGESIZE, 4096)
 
 
 class Counts(Protocol):

@@ -3,8 +3,7 @@
 An exception from outside (a signal handler, another thread) can arrive as soon as a call has
 returned, before its result is stored: `fd = os.open(...)` may open and forget, `os.close(self.fd)`
 may close and leave the number behind for a second close, which then hits somebody else's file. So
-opening moves the number into a list, and closing moves it out, inside one call of the
-interpreter's C code.
+a number is given to an object of the interpreter's own in the same call that opens it.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Iterator
+from io import FileIO
 from itertools import chain, islice
 
 if sys.platform != "win32":
@@ -34,11 +34,11 @@ _ONE = (1).to_bytes(8, "little")
 class Descriptor:
     """One or two descriptors, closed by `close` or with the object."""
 
-    __slots__ = ("_box",)
+    __slots__ = ("_files",)
 
     def __init__(self, source: Iterator[int]) -> None:
-        self._box: list[int] = []
-        self._box.extend(source)
+        self._files: list[FileIO] = []
+        self._files.extend(map(FileIO, source))
 
     @classmethod
     def opened(cls, path: str, flags: int) -> Descriptor:
@@ -51,19 +51,14 @@ class Descriptor:
         Raises:
             ValueError: it is closed.
         """
-        try:
-            return self._box[0]
-        except IndexError:
-            raise ValueError("the descriptor is closed") from None
+        return self._files[0].fileno()
 
     def close(self) -> None:
         """Close; harmless if done before."""
-        try:
-            deque(map(os.close, iter(self._box.pop, None)), maxlen=0)
-        except IndexError:
-            pass
+        deque(map(FileIO.close, self._files), maxlen=0)
 
     def __del__(self) -> None:
+        # Not left to FileIO, which would warn of it.
         self.close()
 
 
@@ -77,20 +72,20 @@ class Kick(Descriptor):
             super().__init__(map(os.eventfd, (0,), (os.EFD_NONBLOCK | os.EFD_CLOEXEC,)))
         else:
             super().__init__(islice(chain.from_iterable(iter(os.pipe, None)), 2))
-            for descriptor in self._box:
-                os.set_blocking(descriptor, False)
+            for file in self._files:
+                os.set_blocking(file.fileno(), False)
 
     def raise_flag(self) -> None:
         """Make it readable until it is lowered."""
         try:
-            os.write(self._box[-1], _ONE)
-        except (BlockingIOError, IndexError):
+            os.write(self._files[-1].fileno(), _ONE)
+        except (BlockingIOError, ValueError):
             pass
 
     def lower_flag(self) -> None:
         """Make it unreadable again."""
         try:
-            while len(os.read(self._box[0], 4096)) == 4096:
+            while len(os.read(self.fileno(), 4096)) == 4096:
                 pass
         except BlockingIOError:
             pass

@@ -36,9 +36,10 @@ import weakref
 from collections.abc import Callable, Iterable
 
 from equeue_core._store import _bell_counts
-from equeue_core._store._bell_descriptor import Descriptor, open_fifo
+from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, open_fifo
 from equeue_core._store._wait_line import Line
-from equeue_core._store._wait_poller import NapPoller, Poller, best_poller
+from equeue_core._store._wait_poller import EpollPoller, NapPoller, Poller, best_poller
+from equeue_core._store._wait_probe import hang_ups_work
 from equeue_core._store._waiter import Waiter
 
 __all__ = ["STORE", "Bells", "Waiter", "changes_slot", "jobs_slot"]
@@ -49,8 +50,8 @@ STORE = 0
 _POOLED = 64
 """Idle lines kept for each key; more than that many threads of a process rarely wait at once."""
 
-_CROWD = 64
-"""A count above which the ringer makes sure that anybody is there at all."""
+_KEPT = 256
+"""Token bells that stay open for ringing; those beyond are opened each time."""
 
 
 def jobs_slot(queue_id: int) -> int:
@@ -78,6 +79,7 @@ class Bells:
         self.has_fifos = self.make_poller is not NapPoller
         self._file: _bell_counts.CountsFile | None = None
         self._counts: _bell_counts.Counts = _bell_counts.LazyCounts(self.counts)
+        self._hang_ups: bool | None = True if self.make_poller is EpollPoller else None
         self._tokens: dict[int, Descriptor] = {}
         self._pools: dict[object, list[Line]] | None = {}
         self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
@@ -101,6 +103,14 @@ class Bells:
         who is killed halfway has woken everyone, or has left a count too high.
         """
         counts = self.counts()
+        if not self.hang_ups_work():
+            return
+        try:
+            self.reserve(_bell_counts.GENERATION)
+        except OSError as error:
+            if error.errno in NO_ROOM:  # whoever is counted has reserved a place before
+                return
+            raise
         self._hang_up(changes_slot(STORE))
         counts[_bell_counts.GENERATION] = (
             counts[_bell_counts.GENERATION] + 1
@@ -113,38 +123,30 @@ class Bells:
 
     def _ring(self, slot: int, n: int) -> None:
         counts = self.counts()
-        if counts[slot] > _CROWD and not self._is_heard(slot):
-            counts[slot] = 0
-            return
         try:
-            bell = self._tokens.get(slot) or self._writable(slot)
-            number = bell.fileno()
+            number = self._ringer(slot).fileno()
             for _ in range(min(counts[slot], n)):
                 # One write for each: a write wakes one sleeper, however long it is.
                 os.write(number, b"\0")
                 left = counts[slot]
                 if left:  # a signal handler in between may have rung too
                     counts[slot] = left - 1
-        except FileNotFoundError:
+        except FileNotFoundError:  # then nobody sleeps here
             counts[slot] = 0
-        except BlockingIOError:
-            # Full of tokens that nobody reads, or of more sleepers than fit: tell them all
-            # otherwise.
+        except (
+            BlockingIOError
+        ):  # full of tokens that nobody reads: wake whoever there is another way
             self.reset((slot // 2,))
 
-    def _writable(self, slot: int) -> Descriptor:
-        # Open for reading as well, so that no reader's death can turn a write into SIGPIPE. Tokens
-        # that nobody else could read are gone when this is closed.
-        return Descriptor.opened(self.path(slot), os.O_RDWR | os.O_NONBLOCK)
-
-    def _is_heard(self, slot: int) -> bool:
-        if slot in self._tokens:
-            return True
-        try:
-            Descriptor.opened(self.path(slot), os.O_WRONLY | os.O_NONBLOCK).close()
-        except OSError:
-            return False
-        return True
+    def _ringer(self, slot: int) -> Descriptor:
+        """This process's end of a token bell that others made."""
+        found = self._tokens.get(slot)
+        if found is None:
+            # Open for reading as well, so that no reader's death can turn a write into SIGPIPE.
+            found = Descriptor.opened(self.path(slot), os.O_RDWR | os.O_NONBLOCK)
+            if len(self._tokens) < _KEPT:
+                found = self._tokens.setdefault(slot, found)
+        return found
 
     def _hang_up(self, slot: int) -> None:
         try:
@@ -155,7 +157,7 @@ class Bells:
 
     def _drain(self, slot: int) -> None:
         try:
-            bell = self._tokens.get(slot) or self._writable(slot)
+            bell = self._ringer(slot)
             while len(os.read(bell.fileno(), 4096)) == 4096:
                 pass
         except (FileNotFoundError, BlockingIOError):
@@ -201,6 +203,12 @@ class Bells:
             # Never without a writer (itself): such a FIFO would report a hang-up for ever.
             found = self._tokens.setdefault(slot, open_fifo(self.path(slot), os.O_RDWR))
         return found
+
+    def hang_ups_work(self) -> bool:
+        """Whether broadcast bells can be heard on this platform."""
+        if self._hang_ups is None:
+            self._hang_ups = self.has_fifos and hang_ups_work(self.directory, self.make_poller)
+        return self._hang_ups
 
     def path(self, slot: int) -> str:
         """Where the FIFO of a bell is."""

@@ -22,7 +22,7 @@ WATCHED = 256
 probed."""
 
 _PRESENCE = 0
-_PATIENCE = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002)
+_PATIENCE = (0.0, 0.00005, 0.0001, 0.0002)
 """Seconds between looks at the lock of an owner that hung up: the kernel closes one file after the
 other."""
 

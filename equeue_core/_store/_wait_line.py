@@ -112,8 +112,11 @@ class Line:
             seat = _Seat(self.bells, queue_id)
             self.poller.add(seat.number(), exclusive=True)
             self.seats.append(seat)
-        for queue_id in dict.fromkeys((0, *changes)):
-            self._open_ear(2 * queue_id + 1)
+        if self.bells.hang_ups_work():
+            for queue_id in dict.fromkeys((0, *changes)):
+                self._open_ear(2 * queue_id + 1)
+        else:
+            self.blind = any(changes)  # what the store itself has to tell can wait
 
     def fail(self, error: OSError) -> None:
         if error.errno not in NO_ROOM:
@@ -151,6 +154,19 @@ class Line:
             # Not a number but a mark, set by whoever sleeps and cleared by whoever rings: nobody
             # who leaves can take away another's.
             counts[slot] = 1
+
+    def settle(self, claimed: int | None) -> None:
+        counts = self.bells.counts()
+        for seat in self.seats:
+            if claimed in (None, seat.queue_id) and seat.settle(counts):
+                self.consumed = True
+
+    def leave(self) -> None:
+        counts = self.bells.counts()
+        for seat in self.seats:
+            seat.leave(counts)
+        self.consumed = False
+        self.futile = 0
 
     def wait(self, timeout: float | None) -> bool:
         nap = self.blind and (timeout is None or timeout > NAP)

@@ -43,17 +43,8 @@ class Waiter:
                 one.
         """
         line = self._open_line()
-        if not line.seats:
-            return
-        counts = line.bells.counts()
-        for seat in line.seats:
-            if claimed in (None, seat.queue_id) and seat.settle(counts):
-                line.consumed = True
-
-    def served(self, claimed: int | None = None) -> None:
-        """`settle`, then `leave`, for the transaction that found a job [lock held]."""
-        self.settle(claimed)
-        self.leave()
+        if line.seats:
+            line.settle(claimed)
 
     @property
     def registered(self) -> bool:
@@ -70,9 +61,7 @@ class Waiter:
         """
         line = self._line
         if line is not None and line.seats:
-            counts = line.bells.counts()
-            for seat in line.seats:
-                seat.leave(counts)
+            line.leave()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Sleep until something rings; True if something did, perhaps for nothing.

@@ -1,0 +1,64 @@
+"""Payloads to bytes and back."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgpack
+
+from equeue_core.errors import PayloadError
+
+
+class Codec(Protocol):
+    """What the ``codec`` option takes: two functions that undo each other."""
+
+    def encode(self, value: Any, /) -> bytes:
+        """The bytes to store for `value`."""
+
+    def decode(self, raw: bytes, /) -> Any:
+        """The value that `raw` stands for."""
+
+
+class MsgpackCodec:
+    """The default: None, bool, numbers, str, bytes, lists (tuples become lists) and dicts."""
+
+    encode = staticmethod(msgpack.Packer().pack)
+
+    @staticmethod
+    def decode(raw: bytes) -> Any:
+        return msgpack.unpackb(raw, strict_map_key=False)
+
+
+def checked_encode(codec: Codec, value: Any) -> bytes:
+    """Encode, with one error for whatever the codec raises.
+
+    Raises:
+        PayloadError: the codec cannot encode the value.
+    """
+    try:
+        raw = codec.encode(value)
+    except Exception as error:
+        raise PayloadError(
+            f"the payload ({type(value).__name__}) cannot be stored: {error}; put plain data, or give the "
+            "queue a codec"
+        ) from error
+    if type(raw) is not bytes:
+        raise PayloadError(
+            f"the codec made {type(raw).__name__} of the payload, it must make bytes"
+        )
+    return raw
+
+
+def checked_decode(codec: Codec, raw: bytes) -> Any:
+    """Decode, with one error for whatever the codec raises.
+
+    Raises:
+        PayloadError: the codec cannot decode the bytes.
+    """
+    try:
+        return codec.decode(raw)
+    except Exception as error:
+        raise PayloadError(
+            f"the stored payload cannot be decoded ({type(error).__name__}: {error}); its bytes are in "
+            "Job.payload_bytes"
+        ) from error

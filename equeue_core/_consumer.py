@@ -1,0 +1,250 @@
+"""The claiming side of a queue handle: one try, and waiting for the next."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from equeue_core import _clock, _upkeep
+from equeue_core import _ledger as books
+from equeue_core._codec import checked_decode
+from equeue_core._record import Record, describe_error
+from equeue_core._store import _rows as rows
+from equeue_core._store._ownership import enlist, owner_rows
+from equeue_core.errors import PayloadError, QueueClosed, QueueEmpty
+
+if TYPE_CHECKING:
+    from equeue_core._ledger import Ledger
+    from equeue_core._queue import Queue
+    from equeue_core._store import Environment, Txn
+    from equeue_core._store._waiter import Waiter
+
+BACKSTOP = 1.0
+"""Seconds after which a waiting consumer looks for itself, whatever the bells did."""
+
+_DYING_PAUSE = 0.001
+"""Seconds between two looks at an owner that is just being torn down."""
+
+_VACUUM_EVERY = 0.05
+"""Share of the vacuum interval that passes between two looks for old jobs, at most a second."""
+
+
+class Consumer:
+    """What a queue handle needs to claim, with its own timers of upkeep."""
+
+    def __init__(self, queue: Queue[Any]) -> None:
+        self._queue = queue
+        self._options = queue._options
+        self._recover_at = 0.0
+        self._vacuum_at = 0.0
+        self._vacuum_pause = min(1.0, self._options.vacuum_interval * _VACUUM_EVERY)
+
+    # Trying
+
+    def try_claim(
+        self, limit: int, waiter: Waiter | None = None
+    ) -> tuple[list[Record[Any]], float]:
+        """Claim up to `limit` jobs, and tell how many seconds the next try may wait for a bell.
+
+        With a `waiter` and no job, the waiter is left registered.
+        """
+        queue = self._queue
+        environment = queue._environment
+        ledger = queue._ledger
+        owner = enlist(environment, ledger.id)
+        claimer = books.Claimer(owner, self._options.lease_time, self._options.max_retries)
+        claim = partial(self._claim, environment, ledger, claimer, limit, waiter)
+        while True:
+            records, wait = queue._write(claim)
+            decoded = [record for record in records if self._decode(record)]
+            if decoded or not records:
+                return decoded, wait
+
+    def _decode(self, record: Record[Any]) -> bool:
+        """Decode the payload in place; a job whose payload cannot be decoded is FAILED with its
+        bytes kept.
+        """
+        try:
+            record.payload = checked_decode(self._options.codec, record.payload)
+        except PayloadError as error:
+            self._queue._write(
+                partial(
+                    books.fail,
+                    ledger=self._queue._ledger,
+                    token=record._token(),
+                    error=describe_error(error),
+                )
+            )
+            record._held = False
+            return False
+        return True
+
+    def _claim(
+        self,
+        environment: Environment,
+        ledger: Ledger,
+        claimer: books.Claimer,
+        limit: int,
+        waiter: Waiter | None,
+        txn: Txn,
+    ) -> tuple[list[Record[Any]], float]:
+        now = _clock.monotonic()
+        wait = BACKSTOP
+        if self._options.do_recover:
+            wait = self._recover(txn, environment, now, waiter)
+        counts = books.load_counts(txn, ledger)
+        before = counts[:]
+        self._keep_up(txn, ledger, counts, now)
+        records: list[Record[Any]] = []
+        if counts[rows.N_PENDING] and not counts[rows.PAUSED]:
+            queue, owner = self._queue, claimer.owner
+            records = [
+                Record(queue, owner, claimed)
+                for claimed in books.claim(txn, ledger, counts, claimer, limit)
+            ]
+        if counts != before:
+            books.save_counts(txn, ledger, counts)
+        if waiter is not None:
+            if records:
+                environment.after_commit(waiter.settle)
+                environment.after_commit(waiter.leave)
+            else:
+                waiter.settle()
+                waiter.register()
+                self._watch_owners(txn, environment)
+        if counts[rows.N_SCHEDULED] or counts[rows.N_LEASED]:
+            wait = min(wait, self._next_event(txn, ledger))
+            if records and waiter is not None and wait < BACKSTOP:
+                # This sleeper leaves: another one has to wake in time for what comes next.
+                environment.after_commit(partial(environment.bells.ring, ledger.id))
+        return records, wait
+
+    def _recover(
+        self, txn: Txn, environment: Environment, now: float, waiter: Waiter | None
+    ) -> float:
+        """Give dead owners' jobs back if it is time to look, or a death was noticed; seconds to
+        wait.
+        """
+        dead = environment.owners.dead() if waiter is not None else []
+        if not dead and now < self._recover_at:
+            return BACKSTOP
+        recovered = _upkeep.recover(txn, environment)
+        # Its last descriptors close one after the other: who hung up may hold its lock a moment
+        # longer.
+        dying = any(environment.owners.is_alive(owner) for owner in dead)
+        again = dying or recovered >= _upkeep.BATCH
+        self._recover_at = now if again else now + self._options.recover_interval
+        return _DYING_PAUSE if dying else BACKSTOP
+
+    def _keep_up(self, txn: Txn, ledger: Ledger, counts: books.Counts, now: float) -> None:
+        """The upkeep of this queue that is due."""
+        if counts[rows.N_SCHEDULED]:
+            _upkeep.promote(txn, ledger, counts)
+        if counts[rows.N_LEASED] and self._options.do_recover:
+            _upkeep.expire_leases(txn, ledger, counts)
+        if counts[rows.N_EXPIRING]:
+            _upkeep.expire(txn, ledger, counts, self._options.width)
+        if now >= self._vacuum_at and self._options.do_vacuum:
+            removed = _upkeep.vacuum(txn, ledger, counts, self._options.vacuum_interval)
+            self._vacuum_at = now if removed == _upkeep.BATCH else now + self._vacuum_pause
+
+    def keep_up(self) -> None:
+        """The upkeep that is due, for handles that look but do not claim."""
+        now = _clock.monotonic()
+        if now >= self._recover_at or now >= self._vacuum_at:
+            self._queue._write(partial(self._upkeep_only, self._queue._environment))
+
+    def _upkeep_only(self, environment: Environment, txn: Txn) -> None:
+        now = _clock.monotonic()
+        if self._options.do_recover:
+            self._recover(txn, environment, now, None)
+        ledger = self._queue._ledger
+        counts = books.load_counts(txn, ledger)
+        before = counts[:]
+        self._keep_up(txn, ledger, counts, now)
+        if counts != before:
+            books.save_counts(txn, ledger, counts)
+
+    def recover_now(self) -> int:
+        """Give back the jobs of all dead owners, and of this queue's ended leases; how many."""
+        environment = self._queue._environment
+        total = 0
+        while True:
+            number: int = self._queue._write(partial(self._recover_step, environment))
+            total += number
+            if number < _upkeep.BATCH:
+                return total
+
+    def _recover_step(self, environment: Environment, txn: Txn) -> int:
+        number = _upkeep.recover(txn, environment)
+        ledger = self._queue._ledger
+        counts = books.load_counts(txn, ledger)
+        expired = _upkeep.expire_leases(txn, ledger, counts)
+        if expired:
+            books.save_counts(txn, ledger, counts)
+        return max(number, expired) if _upkeep.BATCH in (number, expired) else number + expired
+
+    def _next_event(self, txn: Txn, ledger: Ledger) -> float:
+        """Seconds until the next job is due or the next lease ends."""
+        wait = BACKSTOP
+        due = _upkeep.next_due(txn, ledger)
+        if due is not None:
+            wait = min(wait, due - _clock.wall())
+        deadline = _upkeep.next_deadline(txn, ledger)
+        if deadline is not None and self._options.do_recover:
+            wait = min(wait, deadline - _clock.monotonic())
+        return max(0.0, wait)
+
+    def _watch_owners(self, txn: Txn, environment: Environment) -> None:
+        own = environment.owners.owner_id
+        environment.owners.watch([owner for owner, _ in owner_rows(txn) if owner != own])
+
+    # Waiting
+
+    def claim(self, limit: int, timeout: float | None) -> list[Record[Any]]:
+        """Claim up to `limit` jobs, waiting up to `timeout` seconds (None: for ever) for the first.
+
+        Raises:
+            QueueEmpty: none came.
+            QueueClosed: the handle was closed meanwhile.
+        """
+        started = _clock.monotonic()
+        records, _ = self.try_claim(limit)
+        if records:
+            return records
+        if timeout == 0:
+            raise QueueEmpty("the queue has no job that can be claimed now")
+        waiter = self.waiter()
+        records = []
+        try:
+            self._queue._waiters.add(waiter)
+            while True:
+                records, wait = self.try_claim(limit, waiter)
+                if records:
+                    return records
+                if timeout is not None:
+                    left = started + timeout - _clock.monotonic()
+                    if left <= 0:
+                        raise QueueEmpty(f"no job came within {timeout} seconds")
+                    wait = min(wait, left)
+                waiter.wait(wait)
+        finally:
+            self.dismiss(waiter, counted=not records)
+
+    def waiter(self) -> Waiter:
+        """A waiter on this queue's jobs."""
+        environment = self._queue._environment
+        return environment.bells.waiter(
+            jobs=(self._queue._ledger.id,), extra_fd=environment.owners.watch_fd
+        )
+
+    def dismiss(self, waiter: Waiter, counted: bool) -> None:
+        """Put the waiter away; taken out of the count of sleepers before, if it may be `counted`
+        there.
+        """
+        self._queue._waiters.discard(waiter)
+        if counted:
+            with contextlib.suppress(QueueClosed):
+                self._queue._environment.write(lambda txn: waiter.leave())
+        waiter.close()

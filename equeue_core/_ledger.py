@@ -1,0 +1,536 @@
+"""The books of one queue: where its jobs are, and every change of a job's state.
+
+A job's row, its index entries and the queue's counters change here and nowhere else. Every function
+takes a transaction, refuses (by raising) before it writes, and may be run again in another
+transaction.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from equeue_core import _clock
+from equeue_core._store import _keys as keys
+from equeue_core._store import _rows as rows
+from equeue_core.errors import ClaimLost, DuplicateJob
+
+if TYPE_CHECKING:
+    from equeue_core._store import Environment, Txn
+
+Counts = list[int]
+
+_serials = itertools.count(1)
+_head_pack = rows.HEAD.pack
+_head_unpack = rows.HEAD.unpack_from
+_head_size = rows.HEAD.size
+_claim_pack = rows.CLAIM.pack
+_claim_size = rows.CLAIM.size
+_end_pack = rows.END.pack
+_count_pack = rows.COUNTERS.pack
+_count_unpack = rows.COUNTERS.unpack
+_u64 = keys.U64.pack
+_running_tail = keys.RUNNING_TAIL.pack
+
+MAX_ERRORS = 10
+"""Attempts whose errors are kept with a job: the first and the latest."""
+
+
+class Ledger:
+    """Keys of one queue of one store, computed once."""
+
+    __slots__ = (
+        "cancelled",
+        "counters",
+        "done",
+        "environment",
+        "expiry",
+        "failed",
+        "id",
+        "index",
+        "lease",
+        "pending",
+        "pending_zero",
+        "running",
+        "scheduled",
+        "unique",
+    )
+
+    def __init__(self, environment: Environment, queue_id: int) -> None:
+        prefix = keys.U16.pack(queue_id)
+        self.environment = environment
+        self.id = queue_id
+        self.counters = prefix + keys.COUNTERS
+        self.pending = prefix + keys.PENDING
+        self.pending_zero = self.pending + rows.PRIORITY_ZERO
+        self.running = prefix + keys.RUNNING
+        self.scheduled = prefix + keys.SCHEDULED
+        self.done = prefix + keys.ENDED
+        self.cancelled = prefix + keys.CANCELLED
+        self.failed = prefix + keys.FAILED
+        self.index = prefix + keys.INDEX
+        self.lease = prefix + keys.LEASE
+        self.unique = prefix + keys.UNIQUE
+        self.expiry = prefix + keys.EXPIRY
+
+
+class Spec(NamedTuple):
+    """A job to be put: encoded payload, priority, and (None = not given) when it is due, when it
+    expires (epoch seconds), its unique key and its own max_retries.
+    """
+
+    payload: bytes
+    priority: float = 0.0
+    due: float | None = None
+    expires: float | None = None
+    unique: str | None = None
+    max_retries: int | None = None
+
+
+class Claimer(NamedTuple):
+    """Who claims: owner id, seconds of lease (None: as long as the owner lives), retries
+    allowed.
+    """
+
+    owner: int
+    lease_time: float | None
+    max_retries: int
+
+
+class Claimed(NamedTuple):
+    """A job that was claimed; ``payload`` is still encoded."""
+
+    job_id: int
+    attempt: int
+    retries: int
+    enqueued_at: float
+    priority: float
+    payload: bytes
+    serial: int
+
+
+class Token(NamedTuple):
+    """What a completion must show: the claim's job, attempt and owner."""
+
+    job_id: int
+    attempt: int
+    owner: int
+
+
+# Counters
+
+
+def load_counts(txn: Txn, ledger: Ledger) -> Counts:
+    """The queue's counters, indexed by the N_... constants."""
+    raw = txn.get(ledger.counters)
+    return [0] * 11 if raw is None else list(_count_unpack(raw))
+
+
+def save_counts(txn: Txn, ledger: Ledger, counts: Counts) -> None:
+    """Store them; packing refuses a negative counter."""
+    txn.put(ledger.counters, _count_pack(*counts))
+
+
+# Putting
+
+
+def put(txn: Txn, ledger: Ledger, payload: bytes) -> int:
+    """Append a job without options; return its id."""
+    counts = load_counts(txn, ledger)
+    job_id = counts[6] = counts[6] + 1
+    counts[0] += 1
+    place = _u64(job_id)
+    txn.put(ledger.pending_zero + place, _head_pack(0, 0, 0, job_id, _clock.wall(), 0.0) + payload)
+    txn.put(ledger.counters, _count_pack(*counts))
+    ledger.environment.bells.ring(ledger.id)
+    return job_id
+
+
+def put_many(txn: Txn, ledger: Ledger, specs: list[Spec]) -> list[int]:
+    """Put jobs in order; return their ids. Refused as a whole by a DuplicateJob."""
+    for spec in specs:
+        if spec.unique is not None:
+            _refuse_duplicate(txn, ledger, spec.unique)
+    counts = load_counts(txn, ledger)
+    now = _clock.wall()
+    pending = counts[rows.N_PENDING]
+    job_ids = [_put_spec(txn, ledger, counts, now, spec) for spec in specs]
+    save_counts(txn, ledger, counts)
+    scheduled = len(specs) - (counts[rows.N_PENDING] - pending)
+    # A job that is due later is news for one sleeper: it will wake in time for it.
+    ledger.environment.bells.ring(ledger.id, len(specs) - scheduled + min(scheduled, 1))
+    return job_ids
+
+
+def _put_spec(txn: Txn, ledger: Ledger, counts: Counts, now: float, spec: Spec) -> int:
+    job_id = counts[rows.N_TOTAL] = counts[rows.N_TOTAL] + 1
+    row = rows.Row(job_id, now, spec.priority, spec.payload)
+    if spec.max_retries is not None:
+        row.extras["max_retries"] = spec.max_retries
+    if spec.unique is not None:
+        row.extras["unique"] = spec.unique
+        txn.put(ledger.unique + keys.name_key(spec.unique.encode()), _u64(job_id))
+    if spec.expires is not None:
+        row.extras["expires"] = spec.expires
+        txn.put(ledger.expiry + keys.ordered_float(spec.expires) + _u64(job_id), b"")
+        counts[rows.N_EXPIRING] += 1
+    if spec.due is not None and spec.due > now:
+        place_scheduled(txn, ledger, counts, row, spec.due)
+    else:
+        place_pending(txn, ledger, counts, row)
+    return job_id
+
+
+def _refuse_duplicate(txn: Txn, ledger: Ledger, unique: str) -> None:
+    raw = txn.get(ledger.unique + keys.name_key(unique.encode()))
+    if raw is not None:
+        (job_id,) = keys.U64.unpack(raw)
+        raise DuplicateJob(
+            f"job {job_id} with the unique key {unique!r} is not finished yet", job_id
+        )
+
+
+# Placing a row (each adds to its state's counter)
+
+
+def place_pending(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row) -> None:
+    """Make `row` pending at the place that its order says."""
+    key = ledger.pending + row.place
+    txn.put(key, row.pack())
+    if row.order or row.priority != 0.0:
+        txn.put(ledger.index + _u64(row.job_id), key[2:])
+    counts[rows.N_PENDING] += 1
+
+
+def place_behind(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row) -> None:
+    """Make `row` pending behind all its equals."""
+    counts[rows.N_REQUEUED] += 1
+    row.order = keys.TWO_U64.pack(counts[rows.N_TOTAL], counts[rows.N_REQUEUED])
+    place_pending(txn, ledger, counts, row)
+
+
+def place_scheduled(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row, due: float) -> None:
+    """Make `row` scheduled for `due` (epoch seconds)."""
+    key = ledger.scheduled + keys.ordered_float(due) + _u64(row.job_id)
+    txn.put(key, row.pack())
+    txn.put(ledger.index + _u64(row.job_id), key[2:])
+    counts[rows.N_SCHEDULED] += 1
+
+
+def place_failed(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row, now: float) -> None:
+    """Make `row` FAILED."""
+    forget_unique(txn, ledger, row)
+    txn.put(ledger.failed + _u64(row.job_id), rows.pack_end(now, b"", row.pack()))
+    counts[rows.N_FAILED] += 1
+
+
+def place_cancelled(
+    txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row, now: float, width: int
+) -> None:
+    """Make `row` CANCELLED. `width`: see `bucket`."""
+    forget_unique(txn, ledger, row)
+    key = ledger.cancelled + bucket(now, width) + _u64(row.job_id)
+    txn.put(key, rows.pack_end(now, b"", row.pack()))
+    counts[rows.N_CANCELLED] += 1
+
+
+def bucket(now: float, width: int) -> bytes:
+    """The start of the time bucket, `width` seconds wide, in which an ended job is filed.
+
+    Jobs are filed by bucket and id: vacuum finds the oldest first, and a job is found by its id in
+    a few steps (one for each bucket), without an index entry of its own.
+    """
+    return keys.U32.pack(int(now) // width * width)
+
+
+def forget_unique(txn: Txn, ledger: Ledger, row: rows.Row) -> None:
+    unique = row.extras.get("unique")
+    if unique is not None:
+        txn.delete(ledger.unique + keys.name_key(unique.encode()))
+
+
+def forget_expiry(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row) -> None:
+    """Drop the row's expiry: it counts only until the first claim."""
+    expires = row.extras.pop("expires", None)
+    if expires is not None:
+        txn.delete(ledger.expiry + keys.ordered_float(expires) + _u64(row.job_id))
+        counts[rows.N_EXPIRING] -= 1
+
+
+def remember_unique(txn: Txn, ledger: Ledger, row: rows.Row) -> None:
+    """Take the row's unique key again, for a job that comes back to life."""
+    unique = row.extras.get("unique")
+    if unique is not None:
+        _refuse_duplicate(txn, ledger, unique)
+        txn.put(ledger.unique + keys.name_key(unique.encode()), _u64(row.job_id))
+
+
+# Claiming
+
+
+def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int) -> list[Claimed]:
+    """Move up to `limit` pending jobs, in order, to running. Changes `counts`, which the caller
+    saves.
+    """
+    claimed: list[Claimed] = []
+    owner, lease_time, max_retries = claimer
+    now = _clock.wall()
+    deadline = 0.0 if lease_time is None else _clock.monotonic() + lease_time
+    prefix = ledger.pending
+    with txn.cursor() as cursor:
+        found = cursor.set_range(prefix)
+        while found and len(claimed) < limit:
+            key, value = cursor.item()
+            if key[:3] != prefix:
+                break
+            flags, attempts, retries, job_id, enqueued_at, priority = _head_unpack(value)
+            found = cursor.delete()
+            serial = next(_serials)
+            start = _head_size
+            if flags:
+                value, start, allowed = _claim_special(txn, ledger, counts, value, flags)
+            else:
+                allowed = max_retries
+            if len(key) != 19 or priority != 0.0:
+                txn.delete(ledger.index + _u64(job_id))
+            attempts += 1
+            txn.put(
+                ledger.running + _running_tail(job_id, attempts),
+                _claim_pack(
+                    owner, serial, now, deadline, max_retries if allowed is None else allowed
+                )
+                + _head_pack(value[0], attempts, retries, job_id, enqueued_at, priority)
+                + value[_head_size:],
+            )
+            if deadline:
+                txn.put(
+                    ledger.lease + keys.ordered_float(deadline) + _running_tail(job_id, attempts),
+                    b"",
+                )
+            claimed.append(
+                Claimed(job_id, attempts, retries, enqueued_at, priority, value[start:], serial)
+            )
+    number = len(claimed)
+    counts[0] -= number
+    counts[2] += number
+    if deadline:
+        counts[rows.N_LEASED] += number
+    return claimed
+
+
+def _claim_special(
+    txn: Txn, ledger: Ledger, counts: Counts, value: bytes, flags: int
+) -> tuple[bytes, int, int | None]:
+    """A row with order or extras at its claim: the row, where its payload starts, its own
+    max_retries.
+    """
+    row = rows.Row.unpack(value)
+    forget_expiry(txn, ledger, counts, row)
+    packed = row.pack()
+    return packed, len(packed) - len(row.payload), row.extras.get("max_retries")
+
+
+# Completing
+
+
+def ack(txn: Txn, ledger: Ledger, token: Token, result: bytes, width: int) -> None:
+    """Make a claimed job DONE.
+
+    Raises:
+        ClaimLost: the claim is not held any more.
+    """
+    job_id, attempt, _ = token
+    key = ledger.running + _running_tail(job_id, attempt)
+    value = take_running(txn, ledger, key, token)
+    counts = load_counts(txn, ledger)
+    now = _clock.wall()
+    _file_done(txn, ledger, counts, value, now, job_id, result, width)
+    txn.put(ledger.counters, _count_pack(*counts))
+    bells = ledger.environment.bells
+    bells.broadcast(ledger.id)
+
+
+def ack_many(txn: Txn, ledger: Ledger, tokens: list[Token], width: int) -> None:
+    """`ack` for several claims; refused as a whole."""
+    held = [(token, ledger.running + _running_tail(token[0], token[1])) for token in tokens]
+    for token, key in held:
+        if _held_value(txn, key, token) is None:
+            raise claim_lost(token)
+    counts = load_counts(txn, ledger)
+    now = _clock.wall()
+    for token, key in held:
+        value = take_running(txn, ledger, key, token)
+        _file_done(txn, ledger, counts, value, now, token.job_id, b"", width)
+    save_counts(txn, ledger, counts)
+    ledger.environment.bells.broadcast(ledger.id)
+
+
+def _file_done(
+    txn: Txn,
+    ledger: Ledger,
+    counts: Counts,
+    value: bytes,
+    now: float,
+    job_id: int,
+    result: bytes,
+    width: int,
+) -> None:
+    if value[rows.FLAGS_IN_CLAIM] & rows.EXTRAS:
+        forget_unique(txn, ledger, rows.Row.unpack(value, _claim_size))
+    if value[24:32] != b"\0\0\0\0\0\0\0\0":
+        _forget_lease(txn, ledger, counts, value, job_id)
+    txn.put(
+        ledger.done + bucket(now, width) + _u64(job_id),
+        _end_pack(now, len(result)) + result + value[_claim_size:],
+    )
+    counts[2] -= 1
+    counts[3] += 1
+
+
+def take_running(txn: Txn, ledger: Ledger, key: bytes, token: Token) -> bytes:
+    """Remove and return a running job's value, if `token` holds it; ClaimLost otherwise."""
+    value = txn.pop(key)
+    if value is None:
+        raise claim_lost(token)
+    if value[:8] != _u64(token.owner):
+        txn.put(key, value)
+        raise claim_lost(token)
+    return value
+
+
+def _held_value(txn: Txn, key: bytes, token: Token) -> bytes | None:
+    value = txn.get(key)
+    return value if value is not None and value[:8] == _u64(token.owner) else None
+
+
+def claim_lost(token: Token) -> ClaimLost:
+    """The refusal of a late or double completion."""
+    return ClaimLost(
+        f"job {token.job_id} is not held by this record (delivery {token.attempt}) any more: it was "
+        "completed or given back before, its lease ran out, or the record crossed a fork; nothing changed"
+    )
+
+
+def _forget_lease(txn: Txn, ledger: Ledger, counts: Counts, value: bytes, job_id: int) -> None:
+    claim = rows.Claim.unpack(value)
+    attempt = _head_unpack(value, _claim_size)[1]
+    txn.delete(ledger.lease + keys.ordered_float(claim.deadline) + _running_tail(job_id, attempt))
+    counts[rows.N_LEASED] -= 1
+
+
+def unclaim(txn: Txn, ledger: Ledger, counts: Counts, token: Token) -> tuple[rows.Claim, rows.Row]:
+    """Take a job out of running, to be placed elsewhere by the caller.
+
+    Raises:
+        ClaimLost: the claim is not held any more.
+    """
+    key = ledger.running + _running_tail(token.job_id, token.attempt)
+    value = take_running(txn, ledger, key, token)
+    claim = rows.Claim.unpack(value)
+    if claim.deadline:
+        _forget_lease(txn, ledger, counts, value, token.job_id)
+    counts[rows.N_RUNNING] -= 1
+    return claim, rows.Row.unpack(value, _claim_size)
+
+
+def release(txn: Txn, ledger: Ledger, token: Token, delay: float | None) -> None:
+    """Give a job back to its place, or after `delay` seconds, without spending a retry."""
+    counts = load_counts(txn, ledger)
+    _, row = unclaim(txn, ledger, counts, token)
+    if delay:
+        place_scheduled(txn, ledger, counts, row, _clock.wall() + delay)
+    else:
+        place_pending(txn, ledger, counts, row)
+    save_counts(txn, ledger, counts)
+    ledger.environment.bells.ring(ledger.id)
+
+
+def give_back(txn: Txn, ledger: Ledger, token: Token, serial: int) -> None:
+    """`release` for a record that was dropped; nothing if just this claim is not held (any
+    more).
+    """
+    key = ledger.running + _running_tail(token.job_id, token.attempt)
+    value = _held_value(txn, key, token)
+    if value is not None and rows.Claim.unpack(value).serial == serial:
+        release(txn, ledger, token, None)
+
+
+def nack(
+    txn: Txn, ledger: Ledger, token: Token, error: dict[str, Any] | None, delay: float
+) -> None:
+    """Spend a retry: back behind its equals after `delay` seconds, or FAILED when none is left."""
+    counts = load_counts(txn, ledger)
+    claim, row = unclaim(txn, ledger, counts, token)
+    retry(txn, ledger, counts, claim, row, error, delay, at_its_place=False)
+    save_counts(txn, ledger, counts)
+
+
+def retry(
+    txn: Txn,
+    ledger: Ledger,
+    counts: Counts,
+    claim: rows.Claim,
+    row: rows.Row,
+    error: dict[str, Any] | None,
+    delay: float,
+    at_its_place: bool,
+) -> None:
+    """Count a retry for a job taken out of running and place it; rings."""
+    now = _clock.wall()
+    row.retries += 1
+    if error is not None:
+        add_error(row, error)
+    bells = ledger.environment.bells
+    if row.retries > claim.max_retries:
+        place_failed(txn, ledger, counts, row, now)
+        bells.broadcast(ledger.id)
+        return
+    if delay > 0:
+        place_scheduled(txn, ledger, counts, row, now + delay)
+    elif at_its_place:
+        place_pending(txn, ledger, counts, row)
+    else:
+        place_behind(txn, ledger, counts, row)
+    bells.ring(ledger.id)
+
+
+def fail(txn: Txn, ledger: Ledger, token: Token, error: dict[str, Any] | None) -> None:
+    """Make a claimed job FAILED at once."""
+    counts = load_counts(txn, ledger)
+    _, row = unclaim(txn, ledger, counts, token)
+    if error is not None:
+        add_error(row, error)
+    place_failed(txn, ledger, counts, row, _clock.wall())
+    save_counts(txn, ledger, counts)
+    ledger.environment.bells.broadcast(ledger.id)
+
+
+def extend(txn: Txn, ledger: Ledger, token: Token, seconds: float) -> None:
+    """Let the claim's lease end `seconds` from now.
+
+    Raises:
+        ClaimLost: the claim is not held any more.
+    """
+    key = ledger.running + _running_tail(token.job_id, token.attempt)
+    value = _held_value(txn, key, token)
+    if value is None:
+        raise claim_lost(token)
+    claim = rows.Claim.unpack(value)
+    tail = _running_tail(token.job_id, token.attempt)
+    if claim.deadline:
+        txn.delete(ledger.lease + keys.ordered_float(claim.deadline) + tail)
+    else:
+        counts = load_counts(txn, ledger)
+        counts[rows.N_LEASED] += 1
+        save_counts(txn, ledger, counts)
+    claim.deadline = _clock.monotonic() + seconds
+    txn.put(ledger.lease + keys.ordered_float(claim.deadline) + tail, b"")
+    txn.put(key, claim.pack() + value[_claim_size:])
+
+
+def add_error(row: rows.Row, error: dict[str, Any]) -> None:
+    """Note an attempt's error with the job; of many, the first and the latest are kept."""
+    errors = row.extras.setdefault("errors", [])
+    errors.append({"attempt": row.attempts, **error})
+    if len(errors) > MAX_ERRORS:
+        del errors[1]

@@ -1,0 +1,146 @@
+"""Looking at a store as a whole, and looking after it: owners, backup, check, compact."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from equeue_core import _admin, _check
+from equeue_core._store import _files, _format, _registry
+from equeue_core._store._names import all_queues
+from equeue_core._store._ownership import owner_rows
+from equeue_core.errors import DiskFull, StoreAccessError
+
+if TYPE_CHECKING:
+    from equeue_core._store import Environment, Txn
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A live process that claims jobs.
+
+    Attributes:
+        owner_id: its number in the store, never used again.
+        pid: its process id, as it sees itself (in its own pid namespace).
+        host: its host or container name.
+        since: when it first claimed, in epoch seconds.
+    """
+
+    owner_id: int
+    pid: int
+    host: str
+    since: float
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `Store.check` found.
+
+    Attributes:
+        problems: one sentence for each contradiction.
+        queues: how many queues were walked through.
+        jobs: how many jobs.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    queues: int = 0
+    jobs: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problems
+
+
+def all_stats(environment: Environment) -> dict[str, dict[str, int]]:
+    """The counters of every queue, by name."""
+
+    def run(txn: Txn) -> dict[str, dict[str, int]]:
+        return {
+            name: _admin.count(txn, environment.ledger(queue_id))
+            for queue_id, name in all_queues(txn)
+        }
+
+    counted: dict[str, dict[str, int]] = environment.read(run)
+    return counted
+
+
+def live_owners(environment: Environment) -> list[Owner]:
+    """The owners whose lock is held."""
+
+    def run(txn: Txn) -> list[Owner]:
+        return [
+            Owner(owner_id, row["pid"], row["host"], row["since"])
+            for owner_id, row in owner_rows(txn)
+            if environment.owners.is_alive(owner_id)
+        ]
+
+    owners: list[Owner] = environment.read(run)
+    return owners
+
+
+def backup(environment: Environment, destination: str) -> None:
+    """See ``Store.backup``."""
+    environment.open()
+    if not _files.is_empty_directory(destination):
+        raise StoreAccessError(f"{destination!r} is not an empty directory: back up to a new one")
+    try:
+        os.makedirs(destination, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise _files.access_error(destination, error) from error
+    copied = os.path.join(destination, _files.DATA)
+    try:
+        environment.copy(destination)
+        os.chmod(copied, 0o600)
+        _files.sync_directory(destination)
+    except BaseException:
+        # Half a copy must not be taken for a backup.
+        if os.path.exists(copied):
+            os.unlink(copied)
+        raise
+
+
+def check(environment: Environment) -> CheckReport:
+    """See ``Store.check``."""
+    report = CheckReport()
+    problems, queues, jobs = environment.read(partial(_check.walk, environment=environment))
+    problems += environment.verify_pages()
+    return CheckReport(report.problems + problems, queues, jobs)
+
+
+def compact(environment: Environment) -> tuple[int, int]:
+    """See ``Store.compact``."""
+    data = os.path.join(environment.directory, _files.DATA)
+    work = os.path.join(environment.directory, "compact")
+    before = environment.size()
+
+    def swap() -> None:
+        os.replace(os.path.join(work, _files.DATA), data)
+        _files.sync_directory(environment.directory)
+
+    shutil.rmtree(work, ignore_errors=True)
+    os.mkdir(work, 0o700)
+    try:
+        environment.exclusively(swap, copy_to=work)
+    except OSError as error:
+        if isinstance(error, DiskFull):
+            raise
+        raise _files.access_error(environment.directory, error) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    _registry.rekey(environment)
+    return before, environment.size()
+
+
+def change_sync(environment: Environment, mode: str) -> None:
+    """Store another durability; every process opens the store anew with it."""
+
+    def write(txn: Txn) -> None:
+        record = _format.read_format(txn, environment.directory)
+        assert record is not None
+        _format.write_format(txn, {**record, "sync": mode})
+
+    environment.reconfigure(mode, write)

@@ -1,0 +1,194 @@
+"""The job in hand."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback as tracebacks
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from equeue_core import _clock
+from equeue_core import _ledger as books
+from equeue_core._config import seconds as check_seconds
+from equeue_core._job import encode_result
+
+if TYPE_CHECKING:
+    from equeue_core._queue import Queue
+
+T = TypeVar("T")
+
+_TRACEBACK_LIMIT = 16_384
+"""Characters of a traceback that are kept: the end, where the error is."""
+
+
+class Record(Generic[T]):
+    """A claimed job, as ``Queue.get`` returns it: the only handle that can complete it.
+
+    Completion (`ack`, `nack`, `fail`, `release`) works once, and only while the claim is held. A
+    record that is dropped unfinished gives its job back at this process's next operation, without
+    spending a retry.
+
+    Attributes:
+        payload: what was put, decoded.
+        job_id: the job's number in its queue.
+        attempt: number of this delivery, 1 for the first.
+        retries: how many deliveries before this one were nacked, crashed or ran out of their lease.
+        enqueued_at: when the job was put, in epoch seconds.
+        priority: the job's priority; smaller runs first.
+    """
+
+    __slots__ = (
+        "_held",
+        "_owner",
+        "_queue",
+        "_serial",
+        "attempt",
+        "enqueued_at",
+        "job_id",
+        "payload",
+        "priority",
+        "retries",
+    )
+
+    payload: T
+
+    def __init__(self, queue: Queue[T], owner: int, claimed: books.Claimed) -> None:
+        payload: Any
+        (
+            self.job_id,
+            self.attempt,
+            self.retries,
+            self.enqueued_at,
+            self.priority,
+            payload,
+            self._serial,
+        ) = claimed
+        self.payload = payload  # still encoded: the queue decodes it once the claim is committed
+        self._queue = queue
+        self._owner = owner
+        self._held = True
+
+    @property
+    def queue(self) -> str:
+        """Name of the queue that the job is in."""
+        return self._queue.name
+
+    def ack(self, result: Any = None) -> None:
+        """Mark the job as done.
+
+        Parameters:
+            result: plain data kept with the job, for ``Queue.result``.
+
+        Raises:
+            ClaimLost: the claim is not held any more; nothing changed.
+            PayloadError: the result cannot be stored; the job is still in hand.
+            QueueClosed: the queue was closed.
+        """
+        queue = self._queue
+        token = self._token()
+        raw = b"" if result is None else encode_result(result)
+        ledger, width = queue._ledger, queue._options.width
+        queue._write(lambda txn: books.ack(txn, ledger, token, raw, width))
+        self._held = False
+
+    def nack(self, error: str | BaseException | None = None, delay: float | None = None) -> None:
+        """Reject the job: it runs again, behind its equals, or is FAILED when its retries are
+        spent.
+
+        Parameters:
+            error: what went wrong, kept with the job.
+            delay: seconds before it may run again; None means what the queue's ``backoff`` says.
+
+        Raises:
+            ClaimLost: the claim is not held any more; nothing changed.
+            ValueError: the delay is negative or not finite.
+            QueueClosed: the queue was closed.
+        """
+        self._complete(self._nack_operation(error, delay))
+
+    def fail(self, error: str | BaseException | None = None) -> None:
+        """Mark the job as FAILED at once, whatever retries it has left.
+
+        Raises:
+            ClaimLost: the claim is not held any more; nothing changed.
+            QueueClosed: the queue was closed.
+        """
+        self._complete(partial(books.fail, error=describe_error(error)))
+
+    def release(self, delay: float | None = None) -> None:
+        """Give the job back to its place without spending a retry.
+
+        Parameters:
+            delay: seconds before it may run again; None means at once.
+
+        Raises:
+            ClaimLost: the claim is not held any more; nothing changed.
+            ValueError: the delay is negative or not finite.
+            QueueClosed: the queue was closed.
+        """
+        wait = None if delay is None else check_seconds("delay", delay)
+        self._complete(partial(books.release, delay=wait))
+
+    def extend(self, seconds: float) -> None:
+        """Let the lease end `seconds` from now instead; a claim without a lease gets one.
+
+        Raises:
+            ClaimLost: the claim is not held any more; nothing changed.
+            ValueError: not a number of seconds >= 0.
+            QueueClosed: the queue was closed.
+        """
+        self._queue._write(
+            partial(
+                books.extend,
+                ledger=self._queue._ledger,
+                token=self._token(),
+                seconds=check_seconds("seconds", seconds),
+            )
+        )
+
+    def _nack_operation(
+        self, error: str | BaseException | None, delay: float | None
+    ) -> partial[None]:
+        backoff = self._queue._options.backoff
+        if delay is None and backoff is not None:
+            delay = backoff(self.retries + 1)
+        wait = 0.0 if delay is None else check_seconds("delay", delay)
+        return partial(books.nack, error=describe_error(error), delay=wait)
+
+    def _complete(self, operation: partial[None]) -> None:
+        self._queue._write(partial(operation, ledger=self._queue._ledger, token=self._token()))
+        self._held = False
+
+    def _token(self) -> books.Token:
+        return books.Token(self.job_id, self.attempt, self._owner)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Record of job {self.job_id} in {self.queue!r}, delivery {self.attempt}: "
+            f"{self.payload!r}>"
+        )
+
+    def __del__(self) -> None:
+        # No transaction here: it could be inside another one of this very thread. The next
+        # operation does it.
+        try:
+            if self._held:
+                self._queue._give_back(self._token(), self._serial)
+        except AttributeError:  # never completely made
+            pass
+
+
+def describe_error(error: str | BaseException | None) -> dict[str, Any] | None:
+    """An attempt's error as it is stored with the job."""
+    if error is None:
+        return None
+    if isinstance(error, str):
+        return {"at": _clock.wall(), "message": error}
+    text = ""
+    with contextlib.suppress(Exception):  # an exception whose own methods fail
+        text = "".join(tracebacks.format_exception(type(error), error, error.__traceback__))
+    try:
+        message = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - an exception whose own methods fail
+        message = type(error).__name__
+    return {"at": _clock.wall(), "message": message, "traceback": text[-_TRACEBACK_LIMIT:]}

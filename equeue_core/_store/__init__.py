@@ -1,0 +1,10 @@
+"""The store: one LMDB file, one kernel lock, and what lives beside them. Nothing else imports
+lmdb.
+"""
+
+from __future__ import annotations
+
+from equeue_core._store._environment import Environment
+from equeue_core._store._txn import Txn
+
+__all__ = ["Environment", "Txn"]

@@ -1,0 +1,180 @@
+"""Group commit: one synced transaction for the operations of all threads that wait for one.
+
+A thread that brings an operation either leads (takes every queued operation and runs them in one
+transaction) or waits to be told that a leader did it. Leading passes to a waiting thread at once,
+so that the next batch gathers while the last one is being flushed.
+
+What makes it safe against exceptions that arrive between any two bytecodes: a batch becomes
+committed in one step with its transaction, and a waiter never needs the leader's help. Whoever
+finds the leadership free may look at its own batch: committed means done, anything else means to
+lead it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from equeue_core._store._txn import Txn
+from equeue_core.errors import EQueueError
+
+if TYPE_CHECKING:
+    from equeue_core._store._environment import Environment
+
+Operation = Callable[[Txn], Any]
+
+_BACKSTOP = 0.05
+"""Seconds after which a waiter looks for itself: only ever needed when a leader was killed by an
+exception.
+"""
+
+_LINGER_SHARE = 0.5
+"""A leader waits for company at most this share of the last commit's time."""
+
+_sleep = time.sleep  # a reference of our own: applications patch time.sleep
+
+
+class Request:
+    """One thread's operation and what became of it."""
+
+    __slots__ = ("abandoned", "adds", "batch", "done", "error", "operation", "result", "wake")
+
+    def __init__(self, operation: Operation, adds: bool) -> None:
+        self.operation = operation
+        self.adds = adds
+        self.result: Any = None
+        self.error: EQueueError | None = None
+        self.batch: Batch | None = None
+        self.done = False
+        self.abandoned = False
+        self.wake = threading.Lock()
+        self.wake.acquire()
+
+    def settled(self) -> bool:
+        """Whether a batch with this request was committed."""
+        return self.batch is not None and not self.batch.open.locked()
+
+
+class Batch:
+    """Requests that share a transaction. `open` is held until that transaction is committed."""
+
+    __slots__ = ("adds", "flushed", "open", "requests")
+
+    def __init__(self, requests: list[Request]) -> None:
+        self.requests = requests
+        self.adds = any(request.adds for request in requests)
+        self.flushed = False
+        self.open = threading.Lock()
+        self.open.acquire()
+
+    def run(self, txn: Txn) -> None:
+        """Run every request. A refusal (made before anything was written) is its owner's alone."""
+        for request in self.requests:
+            request.error = None
+            try:
+                request.result = request.operation(txn)
+            except EQueueError as refusal:
+                request.result, request.error = None, refusal
+
+
+def commit_and_mark(txn: Txn, mark: Callable[[], None]) -> None:
+    """Commit, then call `mark`, without a bytecode in between at which an exception could arrive.
+
+    The two calls are made by ``chain`` in C: each ``iter(call, None)`` calls once and ends at the
+    None.
+    """
+    deque(chain(iter(txn.commit, None), iter(mark, None)), maxlen=0)
+
+
+class Combiner:
+    """Hands the operations of many threads to one transaction at a time."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._queue: deque[Request] = deque()
+        # Reentrant: a signal handler's operation inside the leader's own thread leads in its turn.
+        self._leading = threading.RLock()
+        self._company = 1
+        self._last_commit = 0.0
+
+    def submit(self, operation: Operation, adds: bool) -> Any:
+        """Run `operation` in some synced transaction; its result, or its refusal raised."""
+        request = Request(operation, adds)
+        self._queue.append(request)
+        try:
+            while not request.done:
+                if not self._try_to_lead(request):
+                    request.wake.acquire(timeout=_BACKSTOP)
+        except BaseException:
+            request.abandoned = True
+            raise
+        if request.error is not None:
+            raise request.error
+        return request.result
+
+    def _try_to_lead(self, request: Request) -> bool:
+        """Lead if nobody does; False if somebody does."""
+        try:
+            if not self._leading.acquire(False):
+                return False
+            self._lead(request)
+        finally:
+            with contextlib.suppress(RuntimeError):  # not ours: somebody else leads
+                self._leading.release()
+        # After the release: whoever queued later found the leadership free, whoever queued before
+        # is seen here.
+        if self._queue:
+            self._signal(self._queue[0])
+        return True
+
+    def _lead(self, own: Request) -> None:
+        if own.settled():
+            self._finish(own.batch)
+            return
+        self._linger()
+        batch = Batch(self._take(own))
+        for request in batch.requests:
+            request.batch = batch
+        started = time.monotonic()
+        self._environment.transact(batch.run, batch.adds, batch.open.release)
+        self._last_commit = time.monotonic() - started
+        self._company = len(batch.requests)
+        self._finish(batch)
+
+    def _finish(self, batch: Batch | None) -> None:
+        """A committed batch's promise was kept (or is kept now): tell its owners."""
+        assert batch is not None
+        if batch.adds and not batch.flushed:
+            self._environment.keep_promise()
+        batch.flushed = True
+        for request in batch.requests:
+            request.done = True
+            self._signal(request)
+
+    def _linger(self) -> None:
+        """Wait a little for as many operations as the last batch had: together they cost one
+        flush.
+        """
+        if self._company < 2 or len(self._queue) >= self._company:
+            return
+        deadline = time.monotonic() + self._last_commit * _LINGER_SHARE
+        while len(self._queue) < self._company and time.monotonic() < deadline:
+            _sleep(0)
+
+    def _take(self, own: Request) -> list[Request]:
+        requests = [own]
+        while self._queue:
+            request = self._queue.popleft()
+            if request is not own and not request.abandoned and not request.done:
+                requests.append(request)
+        return requests
+
+    @staticmethod
+    def _signal(request: Request) -> None:
+        with contextlib.suppress(RuntimeError):  # signalled already
+            request.wake.release()

@@ -1,0 +1,478 @@
+"""One open store file: its transactions, and the one lock around each of them.
+
+Every process takes an exclusive ``flock`` for a transaction (shared for reading) inside an
+in-process gate; LMDB's own lock table is not used (see docs/decisions/kernel-lock.md). Three things
+follow, and shape `Environment.transact`:
+
+* An exception may arrive between any two bytecodes (a signal handler that raises, a time limit set
+by
+  another thread). CPython looks for one only after a call has returned and where a loop or function
+  begins, so a lock is taken as the first call of a ``try`` and given back as the first call of its
+  ``finally``.
+* A signal handler may itself use the store, in the middle of our transaction in the same thread.
+The gate
+  is reentrant; the inner operation aborts the interrupted transaction, and the generation number
+  tells the outer one to start over. It never leaves the lock held: the outer takes it again.
+* No transaction outlives a call. Operations are functions of a transaction that change nothing
+outside it, so
+  that they can be run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import lmdb
+
+from equeue_core._store import _failures, _files, _format
+from equeue_core._store._bells import Bells
+from equeue_core._store._combine import Batch, Combiner, Operation, Request, commit_and_mark
+from equeue_core._store._owners import Owners
+from equeue_core._store._txn import Txn
+from equeue_core.errors import EQueueError, QueueClosed, StoreBusy
+
+if TYPE_CHECKING:
+    from equeue_core._ledger import Ledger
+
+_VIRTUAL_SIZE = 1 << 40
+"""Bytes of address space asked for: so much that the map never has to grow. It is virtual and
+sparse.
+"""
+
+_getpid = os.getpid
+_flock = fcntl.flock
+_EXCLUSIVE = fcntl.LOCK_EX
+_SHARED = fcntl.LOCK_SH
+_UNLOCK = fcntl.LOCK_UN
+
+
+class Environment:
+    """The one LMDB environment of this process on a store file, shared by all its handles.
+
+    Attributes:
+        directory: the store's real, absolute path.
+        sync: the store's mode: ``full``, ``normal`` or ``off``.
+        owners: this process's ownership locks.
+        bells: what wakes blocked consumers.
+        chores: operations that could not be run where they arose (in ``__del__``), run before the
+        next one.
+    """
+
+    def __init__(self, directory: str, sync: str | None) -> None:
+        self.directory = directory
+        self.sync = ""
+        self.handles = 0
+        self.chores: deque[Operation] = deque()
+        self.claimed_in: set[int] = set()
+        self._ledgers: dict[int, Ledger] = {}
+        self._asked_sync = sync
+        self._pid = os.getpid()
+        self._gate = threading.RLock()
+        self._generation = 0
+        self._txn: Txn | None = None
+        self._after: list[Callable[[], None]] = []
+        self._lmdb: lmdb.Environment | None = None
+        self._lock_fd = -1
+        self._combiner: Combiner | None = None
+        self._begin: Callable[..., Txn]
+        self.bells = Bells(os.path.join(directory, _files.BELLS))
+        self.owners = self._new_owners()
+
+    # Running operations
+
+    def write(self, operation: Operation, adds: bool = False) -> Any:
+        """Run `operation(txn)` in a write transaction and commit it; return its result.
+
+        Parameters:
+            operation: a function of the transaction that changes nothing else and raises an
+            `EQueueError`
+                only before it has written; it may be run several times.
+            adds: it adds work, which mode ``full`` flushes to the disk before this returns, and
+                which may not use the space held back for completing jobs.
+
+        Raises:
+            QueueClosed: the last handle was closed.
+            DiskFull, QueueFull, QueueCorrupted: nothing was written.
+        """
+        if self._pid != _getpid():
+            self.after_fork()
+        if self.chores:
+            self._run_chores()
+        if self._combiner is not None:
+            return self._combiner.submit(operation, adds)
+        return self.transact(operation, adds)
+
+    def write_all(self, operations: list[Operation], adds: bool) -> None:
+        """Run several operations in one transaction of their own: all, or (if one is refused)
+        none.
+        """
+
+        def run(txn: Txn) -> None:
+            for operation in operations:
+                operation(txn)
+
+        if self._pid != _getpid():
+            self.after_fork()
+        if self.chores:
+            self._run_chores()
+        self.transact(run, adds)
+        if adds:
+            self.keep_promise()
+
+    def run_requests(self, requests: list[Request]) -> None:
+        """Run gathered operations in one transaction; results and refusals are left with the
+        requests.
+        """
+        try:
+            self._run_batch(requests)
+        except EQueueError as error:
+            if len(requests) == 1:
+                requests[0].error = error
+                return
+            for request in requests:  # a full disk, say, which concerns some of them only
+                self.run_requests([request])
+
+    def _run_batch(self, requests: list[Request]) -> None:
+        if self._pid != _getpid():
+            self.after_fork()
+        if self.chores:
+            self._run_chores()
+        batch = Batch(requests)
+        self.transact(batch.run, batch.adds, batch.open.release)
+        if batch.adds:
+            self.keep_promise()
+
+    def read(self, operation: Operation) -> Any:
+        """Run `operation(txn)` in a read transaction and return its result."""
+        if self._pid != _getpid():
+            self.after_fork()
+        if self.chores:
+            self._run_chores()
+        return self.transact(operation, lock=_SHARED)
+
+    def transact(
+        self,
+        operation: Operation,
+        adds: bool = False,
+        mark: Callable[[], None] | None = None,
+        lock: int = _EXCLUSIVE,
+    ) -> Any:
+        """One transaction under the lock. `mark` is called in one step with the commit."""
+        gate = self._gate
+        while True:
+            try:
+                gate.acquire()
+                if self._lmdb is None:
+                    self._open()
+                # Numbered before the lock is taken: a handler that runs from here on makes us start
+                # over.
+                generation = self._generation = self._generation + 1
+                if self._txn is not None:
+                    self._abort()
+                if self._after:
+                    self._after = []
+                try:
+                    _flock(self._lock_fd, lock)
+                    txn = self._txn = self._begin(None, None, lock == _EXCLUSIVE)
+                    if self._generation != generation:
+                        continue
+                    result = operation(txn)
+                    if mark is None:
+                        txn.commit()
+                    else:
+                        commit_and_mark(txn, mark)
+                    self._txn = None
+                    if self._after:
+                        self._run_after()
+                    return result
+                except BaseException as error:
+                    if self._starts_over(error, generation, adds):
+                        continue
+                    raise
+                finally:
+                    _flock(self._lock_fd, _UNLOCK)
+            finally:
+                try:
+                    gate.release()
+                except RuntimeError:  # interrupted while waiting for it
+                    pass
+
+    def ledger(self, queue_id: int) -> Ledger:
+        """The keys of a queue."""
+        ledger = self._ledgers.get(queue_id)
+        if ledger is None:
+            from equeue_core._ledger import Ledger
+
+            ledger = self._ledgers.setdefault(queue_id, Ledger(self, queue_id))
+        return ledger
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Have `call` made once the running transaction is committed, still under the lock."""
+        self._after.append(call)
+
+    def keep_promise(self) -> None:
+        """After a commit that added work: force it to the disk if the mode is ``full``.
+
+        The commit itself has flushed the data, not the page that points to it.
+        """
+        if self.sync != "full":
+            return
+        with self._gate:
+            if self._lmdb is not None:
+                try:
+                    self._lmdb.sync(True)
+                except lmdb.Error as error:
+                    raise _failures.translate(error, self.directory) from error
+
+    def _starts_over(self, error: BaseException, generation: int, adds: bool) -> bool:
+        """Clean up after a failed transaction. True: run it again. Raises the engine's error for
+        LMDB's.
+        """
+        self._after.clear()
+        self._abort()
+        if not isinstance(error, lmdb.Error):
+            return False
+        if self._generation != generation:
+            return True  # a signal handler's operation aborted this transaction
+        if isinstance(error, lmdb.PanicError):
+            # LMDB refuses the environment after a failed write of a meta page; a fresh one is sound.
+            self._close_lmdb()
+        if _failures.is_disk_full(error) and not adds and _failures.drop_ballast(self.directory):
+            return True
+        raise _failures.translate(error, self.directory) from error
+
+    def _abort(self) -> None:
+        """Abort the transaction in hand; harmless if it is finished."""
+        txn, self._txn = self._txn, None
+        if txn is not None:
+            with contextlib.suppress(lmdb.Error):
+                txn.abort()
+
+    def _run_after(self) -> None:
+        calls, self._after = self._after, []
+        for call in calls:
+            call()
+
+    def _run_chores(self) -> None:
+        for _ in range(len(self.chores)):
+            try:
+                chore = self.chores.popleft()
+            except IndexError:
+                return
+            try:
+                self.transact(chore)
+            except BaseException:
+                self.chores.append(chore)
+                raise
+
+    # Opening and closing
+
+    def open(self) -> None:
+        """Open the store now instead of at the first operation."""
+        with self._gate:
+            if self._lmdb is None:
+                self._open()
+
+    def _open(self) -> None:
+        if self.handles == 0:
+            raise QueueClosed(f"the store at {self.directory} is closed")
+        lock_fd = _files.open_file(self.directory, _files.LOCK)
+        try:
+            _flock(lock_fd, _EXCLUSIVE)
+            self._open_data(lock_fd)
+            self.owners.open()
+            self._lock_fd, lock_fd = lock_fd, -1
+        finally:
+            if lock_fd >= 0:
+                os.close(lock_fd)
+            else:
+                _flock(self._lock_fd, _UNLOCK)
+        _failures.make_ballast(self.directory)
+
+    def _open_data(self, lock_fd: int) -> None:
+        data_fd = _files.open_file(self.directory, _files.DATA)
+        try:
+            _files.check_data_file(self.directory, lock_fd, data_fd)
+        finally:
+            os.close(data_fd)
+        try:
+            self._open_lmdb(lock_fd)
+        except lmdb.Error as error:
+            self._close_lmdb()
+            raise _failures.translate(error, self.directory) from error
+        except BaseException:
+            self._close_lmdb()
+            raise
+
+    def _open_lmdb(self, lock_fd: int) -> None:
+        # The mode is known only once the store has been read: guess, and open again if the guess
+        # was wrong.
+        sync = self._asked_sync or "full"
+        self._lmdb = self._open_map(sync)
+        with self._lmdb.begin(write=True) as txn:
+            record = _format.read_format(txn, self.directory)
+            if record is None:
+                record = _format.new_format(sync)
+                _format.write_format(txn, record)
+        if record["sync"] != sync:
+            _format.check_sync(self._asked_sync, record["sync"], self.directory)
+            self._lmdb.close()
+            self._lmdb = self._open_map(record["sync"])
+        self.sync = record["sync"]
+        if os.fstat(lock_fd).st_size == 0:
+            self._lmdb.sync(True)
+            _files.mark_in_use(lock_fd)
+            _files.sync_directory(self.directory)
+        self._begin = self._lmdb.begin
+        self._combiner = Combiner(self) if self.sync != "off" else None
+
+    def _open_map(self, sync: str) -> lmdb.Environment:
+        size = _VIRTUAL_SIZE
+        while True:
+            try:
+                return lmdb.open(
+                    self.directory,
+                    map_size=size,
+                    mode=0o600,
+                    lock=False,
+                    sync=sync != "off",
+                    metasync=False,
+                    readahead=False,
+                    meminit=False,
+                    max_spare_txns=1,
+                )
+            except (lmdb.MemoryError, MemoryError, OverflowError):
+                size //= 2
+                if size < 1 << 20:
+                    raise
+
+    def close(self) -> None:
+        """Close; a later operation opens again as long as there are handles."""
+        with self._gate:
+            self._abort()
+            self._close_lmdb()
+            self.owners.close()
+            self.bells.close()
+            self.owners = self._new_owners()
+            self.bells = Bells(os.path.join(self.directory, _files.BELLS))
+            self.claimed_in.clear()
+            if self._lock_fd >= 0:
+                os.close(self._lock_fd)
+                self._lock_fd = -1
+
+    def _close_lmdb(self) -> None:
+        if self._lmdb is not None:
+            self._lmdb.close()
+            self._lmdb = None
+
+    def _new_owners(self) -> Owners:
+        return Owners(
+            os.path.join(self.directory, _files.OWNERS), os.path.join(self.directory, _files.BELLS)
+        )
+
+    # Working on the file as a whole
+
+    def size(self) -> int:
+        """Bytes of the data file."""
+        return os.path.getsize(os.path.join(self.directory, _files.DATA))
+
+    def copy(self, destination: str) -> None:
+        """Write a compacted, consistent copy of the data file into the directory `destination`."""
+        self.transact(lambda txn: self._copy(destination), lock=_SHARED)
+
+    def _copy(self, destination: str) -> None:
+        assert self._lmdb is not None
+        self._lmdb.copy(destination, compact=True)
+
+    def verify_pages(self) -> list[str]:
+        """What LMDB's own verifier says of the file's pages."""
+        path = os.path.join(self.directory, _files.DATA)
+        problems: list[str] = self.transact(lambda txn: _failures.verify(path), lock=_SHARED)
+        return problems
+
+    def exclusively(self, work: Callable[[], None], copy_to: str | None = None) -> None:
+        """Run `work` with the environment closed and every other process kept out.
+
+        Parameters:
+            work: what to do with the file.
+            copy_to: a directory that first gets a compacted copy of the data file.
+
+        Raises:
+            StoreBusy: another process has the store open.
+        """
+        with self._gate:
+            self.open()
+            try:
+                # The lock first: who is opening the store holds it until its presence shows.
+                _flock(self._lock_fd, _EXCLUSIVE)
+                with self.owners.exclusive_presence():
+                    self._abort()
+                    if copy_to is not None:
+                        self._copy(copy_to)
+                    self._close_lmdb()
+                    try:
+                        work()
+                    finally:
+                        self._open_lmdb(self._lock_fd)
+            except BlockingIOError as error:
+                raise StoreBusy(
+                    f"another process has the store at {self.directory} open: stop it first"
+                ) from error
+            except lmdb.Error as error:
+                raise _failures.translate(error, self.directory) from error
+            finally:
+                _flock(self._lock_fd, _UNLOCK)
+
+    def reconfigure(self, sync: str, write: Callable[[Txn], None]) -> None:
+        """Change the stored options by `write`, and open again with them."""
+
+        def work() -> None:
+            # A passing environment that flushes at its commit, whatever the modes before and after.
+            passing = self._open_map("full")
+            try:
+                with passing.begin(write=True) as txn:
+                    write(txn)
+                passing.sync(True)
+            finally:
+                passing.close()
+            self._asked_sync = sync
+
+        self.exclusively(work)
+
+    # Fork
+
+    def before_fork(self) -> None:
+        """Let no transaction be open in any other thread at the moment of the fork."""
+        self._gate.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._gate.release()
+
+    def after_fork(self) -> None:
+        """In the child: forget what belongs to the parent; everything is opened again at the next
+        use.
+        """
+        self._pid = os.getpid()
+        self._gate = threading.RLock()
+        self._generation += 1
+        self._combiner = None
+        self._after = []
+        self.chores.clear()
+        self.claimed_in = set()
+        self._abort()
+        self._close_lmdb()
+        # Closed without unlocking: the lock is on the open file, which the parent goes on using.
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+        self.owners.drop()
+        self.bells.drop()
+        self.owners = self._new_owners()
+        self.bells = Bells(os.path.join(self.directory, _files.BELLS))

@@ -1,0 +1,187 @@
+"""The directory of a store: making it, refusing what cannot be one, and noticing damage before
+LMDB does.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+from pathlib import Path
+
+from equeue_core._store import _failures, _mounts
+from equeue_core.errors import (
+    NetworkFileSystemError,
+    QueueCorrupted,
+    StoreAccessError,
+)
+
+DATA = "data.mdb"
+LOCK = "lock"
+OWNERS = "owners"
+BELLS = "bell"
+
+_IN_USE = b"equeue store; data.mdb holds the jobs\n"
+"""Content of the lock file once data.mdb is complete, so that a lost data.mdb is not taken for a
+new store.
+"""
+
+_META = struct.Struct("<16xII8x8x48x48xQQ")
+"""A meta page of LMDB 0.9 (64 bit): header, magic, version, address, map size, two trees, last
+page, id.
+"""
+_META_FIELDS = (0xBEEFC0DE, 1)
+_PAGE_SIZE_OFFSET = 40  # the first field of the first tree's record
+_TWO_META_PAGES = 2
+
+
+def prepare_directory(path: str, allow_network_fs: bool) -> str:
+    """Make `path` a directory of mode 0700 if there is none; return its real, absolute path.
+
+    Raises:
+        StoreAccessError: it is a file, or may not be made, read or written.
+        NetworkFileSystemError: it is on a network file system and `allow_network_fs` is false.
+    """
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StoreAccessError(
+            f"{path!r} is not a directory: a store is a directory, give the path of one"
+        ) from error
+    except OSError as error:
+        raise access_error(path, error) from error
+    real = os.path.realpath(path)
+    if not allow_network_fs:
+        kind = _mounts.network_file_system(real)
+        if kind is not None:
+            raise NetworkFileSystemError(
+                f"{real!r} is on a network file system ({kind}), where kernel locks and memory maps of "
+                "several machines are not coherent: use a local directory, or pass allow_network_fs=True "
+                "if only this one machine will ever open the store"
+            )
+    return real
+
+
+def access_error(path: str, error: OSError) -> StoreAccessError:
+    """`error` about `path`, in words that say what to do."""
+    if error.errno in (errno.EACCES, errno.EPERM):
+        why = (
+            f"no permission to read and write the store at {path!r} as user {_user()}: give this user the "
+            "directory and its files, or run as their owner"
+        )
+    elif error.errno == errno.EROFS:
+        why = f"the store at {path!r} is on a read-only file system: it needs a writable one"
+    else:
+        why = f"cannot use {path!r} as a store: {os.strerror(error.errno or 0)}"
+    return StoreAccessError(error.errno, why)
+
+
+def _user() -> str:
+    return str(os.geteuid()) if hasattr(os, "geteuid") else "this one"
+
+
+def open_file(directory: str, name: str) -> int:
+    """A read-write descriptor of `directory`/`name`, made with mode 0600 if missing.
+
+    Made by root in another user's directory, the file is given to that user, so that a single
+    command run as root does not lock the application out of its own store.
+    """
+    path = os.path.join(directory, name)
+    flags = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
+    try:
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            descriptor = os.open(path, flags | os.O_CREAT, 0o600)
+            _give_to_directory_owner(directory, descriptor)
+            return descriptor
+    except OSError as error:
+        raise access_error(path, error) from error
+
+
+def _give_to_directory_owner(directory: str, descriptor: int) -> None:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return
+    owner = os.stat(directory)
+    if owner.st_uid != 0:
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def mark_in_use(lock_descriptor: int) -> None:
+    """Note in the lock file that data.mdb is complete."""
+    if os.pread(lock_descriptor, 1, 0) == b"":
+        os.pwrite(lock_descriptor, _IN_USE, 0)
+        os.fsync(lock_descriptor)
+
+
+def check_data_file(directory: str, lock_descriptor: int, data_descriptor: int) -> None:
+    """Refuse a data.mdb that was emptied, cut short or moved away, instead of starting an empty
+    store.
+
+    Raises:
+        QueueCorrupted: jobs were here and the file no longer holds them.
+        StoreAccessError: the file is a hard link into a store elsewhere.
+    """
+    path = os.path.join(directory, DATA)
+    state = os.fstat(data_descriptor)
+    used = os.pread(lock_descriptor, 1, 0) != b""
+    if state.st_size == 0:
+        if used:
+            raise QueueCorrupted(
+                f"{path} is empty or missing although this store was in use: restore it from a backup, or "
+                f"remove the directory {directory} to start with an empty store"
+            )
+        return
+    if state.st_nlink > 1 and not used and not stat.S_ISLNK(state.st_mode):
+        raise StoreAccessError(
+            errno.EMLINK,
+            f"{path} is a hard link to a store's data elsewhere: open the original directory, because "
+            "locks and owners are kept beside the data",
+        )
+    expected = _expected_size(path, data_descriptor)
+    # Pages at the very end may never have been written (allocated and freed in one transaction), so
+    # a short file alone proves nothing; reading it all does.
+    if state.st_size < expected and _failures.verify(path):
+        raise QueueCorrupted(
+            f"{path} was cut short ({state.st_size} bytes of {expected}): restore it from a backup, or "
+            f"remove the directory {directory} to start with an empty store"
+        )
+
+
+def _expected_size(path: str, descriptor: int) -> int:
+    """Bytes that the newest meta page speaks of; 0 where the pages are another format's (LMDB will
+    say).
+    """
+    first = os.pread(descriptor, _META.size, 0)
+    if len(first) < _META.size:
+        raise QueueCorrupted(
+            f"{path} is not an LMDB database ({len(first)} bytes): restore it from a backup, or remove it "
+            "and its lock file to start with an empty store"
+        )
+    (page_size,) = struct.unpack_from("<I", first, _PAGE_SIZE_OFFSET)
+    newest, last_page = -1, 0
+    for number in range(_TWO_META_PAGES):
+        raw = os.pread(descriptor, _META.size, number * page_size)
+        if len(raw) < _META.size:
+            return int(page_size * _TWO_META_PAGES)
+        magic, version, last, transaction = _META.unpack(raw)
+        if (magic, version & 0xFFFF) == _META_FIELDS and transaction > newest:
+            newest, last_page = transaction, last
+    return int((last_page + 1) * page_size) if newest >= 0 else 0
+
+
+def sync_directory(directory: str) -> None:
+    """Make the directory's entries survive a power cut, where the platform can."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_empty_directory(path: str) -> bool:
+    """Whether `path` is missing or holds nothing."""
+    return not Path(path).exists() or not any(Path(path).iterdir())

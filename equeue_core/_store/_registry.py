@@ -1,0 +1,125 @@
+"""Which environments this process has: one for each store file, whatever path leads to it.
+
+LMDB must not open a file twice in a process, so handles share. An environment is known by the
+device and inode of its data file, hence a symlink, a relative path and a hard link find the same
+one. The hooks here carry environments across ``fork`` and give claimed jobs back when the
+interpreter ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+
+from equeue_core._store import _files
+from equeue_core._store._environment import Environment
+from equeue_core._store._format import check_sync
+
+_lock = threading.RLock()
+_environments: dict[tuple[int, int], Environment] = {}
+
+give_back: Callable[[Environment], None] | None = None
+"""Set by the engine: returns this process's claims before an environment closes for good."""
+
+
+def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
+    """The process's environment for the store at `path`, made (and its directory) if need be.
+
+    Each call counts as one handle; pair it with `release`.
+    """
+    with _lock:
+        directory = _files.prepare_directory(path, allow_network_fs)
+        key = _identity(directory)
+        environment = _environments.get(key)
+        if environment is None:
+            environment = Environment(directory, sync)
+            environment.handles = 1
+            environment.open()
+            _environments[key] = environment
+        else:
+            environment.handles += 1
+            environment.open()
+            try:
+                check_sync(sync, environment.sync, directory)
+            except BaseException:
+                environment.handles -= 1
+                raise
+        return environment
+
+
+def release(environment: Environment) -> None:
+    """Give up one handle; the last one gives claimed jobs back and closes the environment."""
+    with _lock:
+        if environment.handles == 1:
+            try:
+                _return_claims(environment)
+            finally:
+                environment.handles = 0
+                for key in [key for key, value in _environments.items() if value is environment]:
+                    del _environments[key]
+                environment.close()
+        elif environment.handles > 1:
+            environment.handles -= 1
+
+
+def rekey(environment: Environment) -> None:
+    """Note that the environment's data file was replaced."""
+    with _lock:
+        for key in [key for key, value in _environments.items() if value is environment]:
+            del _environments[key]
+        _environments[_identity(environment.directory)] = environment
+
+
+def _return_claims(environment: Environment) -> None:
+    if give_back is not None and environment.owners.owner_id is not None:
+        give_back(environment)
+
+
+def _identity(directory: str) -> tuple[int, int]:
+    """The data file's device and inode; the file is made (empty) so that it has them."""
+    descriptor = _files.open_file(directory, _files.DATA)
+    try:
+        state = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    return state.st_dev, state.st_ino
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    for environment in _environments.values():
+        environment.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for environment in _environments.values():
+        environment.after_fork_in_parent()
+    with contextlib.suppress(RuntimeError):
+        _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()
+    for environment in _environments.values():
+        environment.after_fork()
+
+
+def _at_exit() -> None:
+    """Jobs still in hand go back without counting as a crash."""
+    for environment in list(_environments.values()):
+        with contextlib.suppress(Exception):
+            if environment.handles:
+                _return_claims(environment)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
+atexit.register(_at_exit)

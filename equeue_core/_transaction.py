@@ -1,0 +1,139 @@
+"""Operations on any queues of a store, applied in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from equeue_core import _admin
+from equeue_core import _config as config
+from equeue_core import _ledger as books
+from equeue_core._codec import checked_encode
+from equeue_core._job import encode_result
+from equeue_core._record import describe_error
+from equeue_core.errors import TransactionError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from equeue_core._queue import Queue
+    from equeue_core._record import Record
+    from equeue_core._store import Txn
+    from equeue_core._store_handle import Store
+
+
+class PendingJob:
+    """A job that a transaction will put.
+
+    Attributes:
+        job_id: its id, 0 until the transaction is committed.
+    """
+
+    __slots__ = ("job_id",)
+
+    def __init__(self) -> None:
+        self.job_id = 0
+
+
+class Transaction:
+    """Collects operations in a ``with store.transaction()`` block and applies them in one commit at
+    its end.
+
+    Nothing is applied when the block raises, or when one operation is refused (its error is raised
+    at the end of the block). Until then nothing is locked: the block may take its time.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._operations: list[Callable[[Txn], Any]] = []
+        self._puts: list[PendingJob] = []
+        self._completed: list[Record[Any]] = []
+        self._state = "new"
+
+    def put(
+        self,
+        queue: Queue[Any],
+        payload: Any,
+        *,
+        priority: float = 0,
+        delay: float | None = None,
+        run_at: datetime | float | None = None,
+        expires_in: float | None = None,
+        unique: str | None = None,
+        max_retries: int | None = None,
+    ) -> PendingJob:
+        """``queue.put(...)`` at the commit; options and errors as there."""
+        raw = checked_encode(queue._options.codec, payload)
+        spec = queue._spec(raw, priority, delay, run_at, expires_in, unique, max_retries)
+        pending = PendingJob()
+        self._puts.append(pending)
+
+        def run(txn: Txn) -> None:
+            (pending.job_id,) = queue._put_within_limit(queue._ledger, [spec], txn)
+
+        self._add(queue, run)
+        return pending
+
+    def ack(self, record: Record[Any], result: Any = None) -> None:
+        """``record.ack(result)`` at the commit."""
+        width = record._queue._options.width
+        self._complete(record, partial(books.ack, result=encode_result(result), width=width))
+
+    def nack(
+        self,
+        record: Record[Any],
+        error: str | BaseException | None = None,
+        delay: float | None = None,
+    ) -> None:
+        """``record.nack(error, delay)`` at the commit."""
+        self._complete(record, record._nack_operation(error, delay))
+
+    def fail(self, record: Record[Any], error: str | BaseException | None = None) -> None:
+        """``record.fail(error)`` at the commit."""
+        self._complete(record, partial(books.fail, error=describe_error(error)))
+
+    def release(self, record: Record[Any], delay: float | None = None) -> None:
+        """``record.release(delay)`` at the commit."""
+        wait = None if delay is None else config.seconds("delay", delay)
+        self._complete(record, partial(books.release, delay=wait))
+
+    def cancel(self, queue: Queue[Any], job_id: int) -> None:
+        """``queue.cancel(job_id)`` at the commit."""
+        width = queue._options.width
+        self._add(queue, lambda txn: _admin.cancel(txn, queue._ledger, job_id=job_id, width=width))
+
+    def _complete(self, record: Record[Any], operation: partial[None]) -> None:
+        queue = record._queue
+        self._completed.append(record)
+        self._add(queue, partial(operation, ledger=queue._ledger, token=record._token()))
+
+    def _add(self, queue: Queue[Any], operation: Callable[[Txn], Any]) -> None:
+        if self._state != "open":
+            raise TransactionError("use a transaction inside its with block only")
+        # Also makes the queue now, so that the commit does not have to.
+        if queue._ledger.environment is not self._store._environment:
+            raise TransactionError(f"{queue!r} is not in the transaction's store {self._store!r}")
+        self._operations.append(operation)
+
+    def __enter__(self) -> Self:
+        if self._state != "new":
+            raise TransactionError("a transaction is used once: call store.transaction() again")
+        self._state = "open"
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        self._state = "closed"
+        if kind is not None or not self._operations:
+            return
+        try:
+            # One refusal refuses all: as an error of the batch's only operation, which wrote before
+            # it.
+            self._store._environment.write_all(self._operations, bool(self._puts))
+        except BaseException:
+            for pending in self._puts:
+                pending.job_id = 0
+            raise
+        for record in self._completed:
+            record._held = False

@@ -1,0 +1,188 @@
+"""What rides on ordinary operations instead of a background thread, in bounded batches.
+
+Due jobs become pending, expired ones are cancelled, dead owners' and expired leases' jobs go back,
+and old ended jobs are removed. Every function takes a transaction and may be run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from equeue_core import _clock
+from equeue_core import _ledger as books
+from equeue_core._ledger import Counts, Ledger
+from equeue_core._store import _keys as keys
+from equeue_core._store import _rows as rows
+
+if TYPE_CHECKING:
+    from equeue_core._store import Environment, Txn
+
+BATCH = 256
+"""Jobs that one step of upkeep moves at most."""
+
+
+def scan(txn: Txn, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+    """Key and value of everything under `prefix`, from `start` on. The keys found may be deleted
+    meanwhile.
+    """
+    with txn.cursor() as cursor:
+        found = cursor.set_range(start or prefix)
+        while found:
+            key, value = cursor.item()
+            if not key.startswith(prefix):
+                return
+            yield key, value
+            found = cursor.set_range(key + b"\0")
+
+
+def first_key(txn: Txn, prefix: bytes) -> bytes | None:
+    """The smallest key under `prefix`."""
+    with txn.cursor() as cursor:
+        if cursor.set_range(prefix):
+            key = cursor.key()
+            if key.startswith(prefix):
+                return key
+    return None
+
+
+# Due and expired jobs
+
+
+def next_due(txn: Txn, ledger: Ledger) -> float | None:
+    """When the next scheduled job is due (epoch seconds)."""
+    key = first_key(txn, ledger.scheduled)
+    return None if key is None else keys.from_ordered_float(key[3:11])
+
+
+def next_deadline(txn: Txn, ledger: Ledger) -> float | None:
+    """When the next lease ends (monotonic seconds)."""
+    key = first_key(txn, ledger.lease)
+    return None if key is None else keys.from_ordered_float(key[3:11])
+
+
+def promote(txn: Txn, ledger: Ledger, counts: Counts) -> None:
+    """Make scheduled jobs whose time has come pending, in the order of their times."""
+    limit = ledger.scheduled + keys.ordered_float(_clock.wall())
+    for number, (key, value) in enumerate(scan(txn, ledger.scheduled)):
+        if key[:11] > limit or number == BATCH:
+            return
+        txn.delete(key)
+        txn.delete(ledger.index + key[11:])
+        counts[rows.N_SCHEDULED] -= 1
+        books.place_behind(txn, ledger, counts, rows.Row.unpack(value))
+
+
+def expire(txn: Txn, ledger: Ledger, counts: Counts, width: int) -> None:
+    """Cancel jobs that were not claimed within their ``expires_in``."""
+    from equeue_core import _lookup
+
+    now = _clock.wall()
+    limit = ledger.expiry + keys.ordered_float(now)
+    for number, (key, _) in enumerate(scan(txn, ledger.expiry)):
+        if key[:11] > limit or number == BATCH:
+            return
+        found = _lookup.find(txn, ledger, keys.U64.unpack(key[11:])[0])
+        assert found is not None
+        row = _lookup.take_waiting(txn, ledger, counts, found)
+        books.add_error(row, {"at": now, "message": "expired before it was claimed"})
+        books.place_cancelled(txn, ledger, counts, row, now, width)
+        ledger.environment.bells.broadcast(ledger.id)
+
+
+# Jobs that come back
+
+
+def expire_leases(txn: Txn, ledger: Ledger, counts: Counts) -> int:
+    """Give jobs whose lease has ended back to their places; each spends a retry."""
+    limit = ledger.lease + keys.ordered_float(_clock.monotonic())
+    number = 0
+    for key, _ in scan(txn, ledger.lease):
+        if key[:11] > limit or number == BATCH:
+            break
+        value = txn.get(ledger.running + key[11:])
+        assert value is not None
+        _come_back(txn, ledger, counts, key[11:], value, "its lease ended")
+        number += 1
+    return number
+
+
+def recover(txn: Txn, environment: Environment) -> int:
+    """Give the jobs of dead owners back to their places; each spends a retry. Returns how many."""
+    number = 0
+    for key, value in scan(txn, keys.OWNER):
+        (owner,) = keys.U64.unpack(key[3:])
+        if environment.owners.is_alive(owner):
+            continue
+        number += _recover_owner(txn, environment, owner, msgpack.unpackb(value), BATCH - number)
+        if number >= BATCH:
+            break
+    return number
+
+
+def _recover_owner(
+    txn: Txn, environment: Environment, owner: int, who: dict[str, Any], limit: int
+) -> int:
+    """The same for one dead owner. Its records go once nothing of it is left."""
+    number = 0
+    owner_key = keys.U64.pack(owner)
+    for key, _ in scan(txn, keys.OWNER_QUEUE + owner_key):
+        ledger = environment.ledger(keys.U16.unpack(key[11:])[0])
+        counts = books.load_counts(txn, ledger)
+        for running, value in scan(txn, ledger.running):
+            if value[:8] != owner_key:
+                continue
+            if number >= limit:
+                books.save_counts(txn, ledger, counts)
+                return number
+            why = f"its worker (process {who.get('pid')} on {who.get('host')}) died"
+            _come_back(txn, ledger, counts, running[3:], value, why)
+            number += 1
+        books.save_counts(txn, ledger, counts)
+        txn.delete(key)
+    txn.delete(keys.OWNER + owner_key)
+    environment.owners.forget(owner)
+    return number
+
+
+def _come_back(
+    txn: Txn, ledger: Ledger, counts: Counts, tail: bytes, value: bytes, why: str
+) -> None:
+    job_id, attempt = keys.RUNNING_TAIL.unpack(tail)
+    owner = keys.U64.unpack(value[:8])[0]
+    claim, row = books.unclaim(txn, ledger, counts, books.Token(job_id, attempt, owner))
+    error = {"at": _clock.wall(), "message": why}
+    books.retry(txn, ledger, counts, claim, row, error, 0.0, at_its_place=True)
+
+
+# Ended jobs
+
+
+def vacuum(txn: Txn, ledger: Ledger, counts: Counts, keep: float, limit: int = BATCH) -> int:
+    """Remove jobs that were done or cancelled more than `keep` seconds ago; how many (at most
+    `limit`).
+    """
+    before = _clock.wall() - keep
+    number = 0
+    for prefix, counter in ((ledger.done, rows.N_DONE), (ledger.cancelled, rows.N_CANCELLED)):
+        if not counts[counter]:
+            continue
+        removed = _vacuum_kind(txn, prefix, before, limit - number)
+        counts[counter] -= removed
+        number += removed
+    return number
+
+
+def _vacuum_kind(txn: Txn, prefix: bytes, before: float, limit: int) -> int:
+    removed = 0
+    with txn.cursor() as cursor:
+        found = cursor.set_range(prefix)
+        while found and removed < limit:
+            key, value = cursor.item()
+            if not key.startswith(prefix) or rows.END.unpack_from(value)[0] > before:
+                break
+            found = cursor.delete()
+            removed += 1
+    return removed

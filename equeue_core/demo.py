@@ -1,0 +1,112 @@
+"""What ``make demo`` runs: real processes, a real store, one worker killed in the middle of a job."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from equeue_core import Queue, QueueEmpty, Record
+
+JOBS = 200
+WORKERS = 4
+SLOW = "resize the big picture"
+"""The job in the middle of which its worker is killed."""
+
+_started = time.monotonic()
+
+
+def say(text: str) -> None:
+    """Print one line with the seconds since the start."""
+    print(f"{time.monotonic() - _started:6.3f} s  {text}", flush=True)
+
+
+def produce(path: str) -> None:
+    """The producer process: put the jobs."""
+    with Queue[str](path, "demo") as queue:
+        queue.put(SLOW, priority=-1)
+        for number in range(1, JOBS):
+            queue.put(f"send e-mail {number}")
+
+
+def work(path: str) -> None:
+    """A worker process: work until nothing is left."""
+    with Queue[str](path, "demo") as queue:
+        while True:
+            try:
+                record = queue.get(timeout=1.0)
+            except QueueEmpty:
+                return
+            _handle(path, record)
+            record.ack(result=os.getpid())
+
+
+def _handle(path: str, record: Record[str]) -> None:
+    if record.payload != SLOW:
+        time.sleep(0.002)
+        return
+    with (Path(path) / "slow").open("a") as log:
+        log.write(f"{os.getpid()} {time.monotonic()}\n")
+    if record.attempt == 1:
+        time.sleep(60)  # it will not get that far
+
+
+def _start(role: str, path: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "equeue_core.demo", role, path])
+
+
+def _wait_for_lines(file: Path, number: int) -> list[tuple[int, float]]:
+    """The first `number` process ids and times in the log of the slow job."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        lines = file.read_text().splitlines() if file.exists() else []
+        if len(lines) >= number:
+            return [(int(pid), float(at)) for pid, at in map(str.split, lines[:number])]
+        time.sleep(0.001)
+    raise TimeoutError("the demo's workers did not start: is the machine overloaded?")
+
+
+def show(path: str) -> bool:
+    """Run the demo in the directory `path`; whether every job ran as it should."""
+    say(f"One directory is the whole queue. A producer process puts {JOBS} jobs into it.")
+    producer = _start("produce", path)
+    if producer.wait() != 0:
+        raise RuntimeError("the producer failed")
+    say(f"{WORKERS} worker processes start. The first job is a slow one: {SLOW!r}.")
+    workers = [_start("work", path) for _ in range(WORKERS)]
+    log = Path(path) / "slow"
+    ((victim, _),) = _wait_for_lines(log, 1)
+    say(f"Process {victim} works on it. It is killed with SIGKILL: no clean-up, no last word.")
+    killed = time.monotonic()
+    os.kill(victim, signal.SIGKILL)
+    _, (heir, taken) = _wait_for_lines(log, 2)
+    say(f"Process {heir} has taken the job over, {(taken - killed) * 1000:.1f} ms after the kill.")
+    for worker in workers:
+        worker.wait()
+    with Queue[str](path, "demo") as queue:
+        slow, counts = queue.job(1), queue.stats()
+        say(f"The workers are done. Counts: {counts}.")
+        say(f"The slow job was delivered {slow.attempts} times: {slow.errors[0].message}.")
+        report = queue.store.check()
+    complete = counts["done"] == JOBS == counts["total"] and report.ok and slow.attempts == 2
+    say(
+        "No job was lost, none ran twice to its end." if complete else f"Not as it should: {report}"
+    )
+    return complete
+
+
+def main(arguments: list[str]) -> int:
+    """Run the demo, or with arguments one of its processes; the exit status."""
+    if len(arguments) == 2:
+        {"produce": produce, "work": work}[arguments[0]](arguments[1])
+        return 0
+    with tempfile.TemporaryDirectory(prefix="equeue-demo-") as path:
+        return 0 if show(path) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

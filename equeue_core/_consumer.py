@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from equeue_core import _clock, _upkeep
 from equeue_core import _ledger as books
 from equeue_core._codec import checked_decode
-from equeue_core._record import Record, describe_error
+from equeue_core._record import Record
 from equeue_core._store import _rows as rows
 from equeue_core._store._ownership import enlist, owner_rows
 from equeue_core.errors import PayloadError, QueueClosed, QueueEmpty
@@ -36,6 +36,7 @@ class Consumer:
     def __init__(self, queue: Queue[Any]) -> None:
         self._queue = queue
         self._options = queue._options
+        self._claimer: books.Claimer | None = None
         self._recover_at = 0.0
         self._vacuum_at = 0.0
         self._vacuum_pause = min(1.0, self._options.vacuum_interval * _VACUUM_EVERY)
@@ -51,34 +52,39 @@ class Consumer:
         """
         queue = self._queue
         environment = queue._environment
-        ledger = queue._ledger
-        owner = enlist(environment, ledger.id)
-        claimer = books.Claimer(owner, self._options.lease_time, self._options.max_retries)
-        claim = partial(self._claim, environment, ledger, claimer, limit, waiter)
+        claimer = self._claimer
+        if claimer is None or claimer.owner != environment.owners.owner_id:
+            claimer = self._enlist(environment)
+        claim = partial(self._claim, environment, queue._ledger, claimer, limit, waiter)
+        decode = self._options.codec.decode
         while True:
             records, wait = queue._write(claim)
-            decoded = [record for record in records if self._decode(record)]
+            for record in records:
+                try:
+                    record.payload = decode(record.payload)
+                except Exception:  # noqa: BLE001 - whatever a codec raises
+                    self._refuse(record)
+            decoded = [record for record in records if record._held]
             if decoded or not records:
                 return decoded, wait
 
-    def _decode(self, record: Record[Any]) -> bool:
-        """Decode the payload in place; a job whose payload cannot be decoded is FAILED with its
-        bytes kept.
-        """
+    def _enlist(self, environment: Environment) -> books.Claimer:
+        """Become an owner, if this process is not (or no longer, after a fork) one in this queue."""
+        owner = enlist(environment, self._queue._ledger.id)
+        self._claimer = books.Claimer(
+            owner,
+            self._options.lease_time,
+            self._options.max_retries,
+            partial(Record, self._queue, owner),
+        )
+        return self._claimer
+
+    def _refuse(self, record: Record[Any]) -> None:
+        """Make a job whose payload cannot be decoded FAILED; its bytes are kept."""
         try:
-            record.payload = checked_decode(self._options.codec, record.payload)
+            checked_decode(self._options.codec, record.payload)
         except PayloadError as error:
-            self._queue._write(
-                partial(
-                    books.fail,
-                    ledger=self._queue._ledger,
-                    token=record._token(),
-                    error=describe_error(error),
-                )
-            )
-            record._held = False
-            return False
-        return True
+            record.fail(error)
 
     def _claim(
         self,
@@ -91,19 +97,14 @@ class Consumer:
     ) -> tuple[list[Record[Any]], float]:
         now = _clock.monotonic()
         wait = BACKSTOP
-        if self._options.do_recover:
+        if self._options.do_recover and (waiter is not None or now >= self._recover_at):
             wait = self._recover(txn, environment, now, waiter)
         counts = books.load_counts(txn, ledger)
-        before = counts[:]
-        self._keep_up(txn, ledger, counts, now)
+        changed = self._keep_up(txn, ledger, counts, now)
         records: list[Record[Any]] = []
         if counts[rows.N_PENDING] and not counts[rows.PAUSED]:
-            queue, owner = self._queue, claimer.owner
-            records = [
-                Record(queue, owner, claimed)
-                for claimed in books.claim(txn, ledger, counts, claimer, limit)
-            ]
-        if counts != before:
+            records = books.claim(txn, ledger, counts, claimer, limit)
+        if records or changed:
             books.save_counts(txn, ledger, counts)
         if waiter is not None:
             if records:
@@ -137,17 +138,21 @@ class Consumer:
         self._recover_at = now if again else now + self._options.recover_interval
         return _DYING_PAUSE if dying else BACKSTOP
 
-    def _keep_up(self, txn: Txn, ledger: Ledger, counts: books.Counts, now: float) -> None:
-        """The upkeep of this queue that is due."""
+    def _keep_up(self, txn: Txn, ledger: Ledger, counts: books.Counts, now: float) -> bool:
+        """The upkeep of this queue that is due; whether it can have changed the counters."""
+        options = self._options
+        changed = False
         if counts[rows.N_SCHEDULED]:
-            _upkeep.promote(txn, ledger, counts)
-        if counts[rows.N_LEASED] and self._options.do_recover:
-            _upkeep.expire_leases(txn, ledger, counts)
+            changed = _upkeep.promote(txn, ledger, counts) > 0
+        if counts[rows.N_LEASED] and options.do_recover:
+            changed |= _upkeep.expire_leases(txn, ledger, counts) > 0
         if counts[rows.N_EXPIRING]:
-            _upkeep.expire(txn, ledger, counts, self._options.width)
-        if now >= self._vacuum_at and self._options.do_vacuum:
-            removed = _upkeep.vacuum(txn, ledger, counts, self._options.vacuum_interval)
+            changed |= _upkeep.expire(txn, ledger, counts, options.width) > 0
+        if now >= self._vacuum_at and options.do_vacuum:
+            removed = _upkeep.vacuum(txn, ledger, counts, options.vacuum_interval)
             self._vacuum_at = now if removed == _upkeep.BATCH else now + self._vacuum_pause
+            changed |= removed > 0
+        return changed
 
     def keep_up(self) -> None:
         """The upkeep that is due, for handles that look but do not claim."""
@@ -161,9 +166,7 @@ class Consumer:
             self._recover(txn, environment, now, None)
         ledger = self._queue._ledger
         counts = books.load_counts(txn, ledger)
-        before = counts[:]
-        self._keep_up(txn, ledger, counts, now)
-        if counts != before:
+        if self._keep_up(txn, ledger, counts, now):
             books.save_counts(txn, ledger, counts)
 
     def recover_now(self) -> int:

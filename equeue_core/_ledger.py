@@ -8,6 +8,7 @@ transaction.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equeue_core import _clock
@@ -31,6 +32,9 @@ _count_pack = rows.COUNTERS.pack
 _count_unpack = rows.COUNTERS.unpack
 _u64 = keys.U64.pack
 _running_tail = keys.RUNNING_TAIL.pack
+
+_PLAIN_KEY = 19
+"""Length of the pending key of a job that was never put back: prefix, priority, job id."""
 
 MAX_ERRORS = 10
 """Attempts whose errors are kept with a job: the first and the latest."""
@@ -88,25 +92,14 @@ class Spec(NamedTuple):
 
 
 class Claimer(NamedTuple):
-    """Who claims: owner id, seconds of lease (None: as long as the owner lives), retries
-    allowed.
-    """
+    """Who claims: owner id, seconds of lease (None: as long as the owner lives), retries allowed, and
+    what to make of each claim: a function of job id, attempt, retries, enqueued at, priority,
+    encoded payload, serial."""
 
     owner: int
     lease_time: float | None
     max_retries: int
-
-
-class Claimed(NamedTuple):
-    """A job that was claimed; ``payload`` is still encoded."""
-
-    job_id: int
-    attempt: int
-    retries: int
-    enqueued_at: float
-    priority: float
-    payload: bytes
-    serial: int
+    make: Callable[[int, int, int, float, float, bytes, int], Any]
 
 
 class Token(NamedTuple):
@@ -268,48 +261,45 @@ def remember_unique(txn: Txn, ledger: Ledger, row: rows.Row) -> None:
 # Claiming
 
 
-def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int) -> list[Claimed]:
-    """Move up to `limit` pending jobs, in order, to running. Changes `counts`, which the caller
-    saves.
+def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int) -> list[Any]:
+    """Move up to `limit` pending jobs, in order, to running; what the claimer makes of each.
+
+    Changes `counts`, which the caller saves.
     """
-    claimed: list[Claimed] = []
-    owner, lease_time, max_retries = claimer
+    claimed: list[Any] = []
+    owner, lease_time, max_retries, make = claimer
     now = _clock.wall()
     deadline = 0.0 if lease_time is None else _clock.monotonic() + lease_time
     prefix = ledger.pending
-    with txn.cursor() as cursor:
-        found = cursor.set_range(prefix)
-        while found and len(claimed) < limit:
-            key, value = cursor.item()
-            if key[:3] != prefix:
-                break
-            flags, attempts, retries, job_id, enqueued_at, priority = _head_unpack(value)
-            found = cursor.delete()
-            serial = next(_serials)
-            start = _head_size
-            if flags:
-                value, start, allowed = _claim_special(txn, ledger, counts, value, flags)
-            else:
-                allowed = max_retries
-            if len(key) != 19 or priority != 0.0:
-                txn.delete(ledger.index + _u64(job_id))
-            attempts += 1
-            txn.put(
-                ledger.running + _running_tail(job_id, attempts),
-                _claim_pack(
-                    owner, serial, now, deadline, max_retries if allowed is None else allowed
-                )
-                + _head_pack(value[0], attempts, retries, job_id, enqueued_at, priority)
-                + value[_head_size:],
-            )
-            if deadline:
-                txn.put(
-                    ledger.lease + keys.ordered_float(deadline) + _running_tail(job_id, attempts),
-                    b"",
-                )
-            claimed.append(
-                Claimed(job_id, attempts, retries, enqueued_at, priority, value[start:], serial)
-            )
+    cursor = txn.cursor()
+    found = cursor.set_range(prefix)
+    while found and len(claimed) < limit:
+        key, value = cursor.item()
+        if key[:3] != prefix:
+            break
+        flags, attempts, retries, job_id, enqueued_at, priority = _head_unpack(value)
+        found = cursor.delete()
+        serial = next(_serials)
+        start = _head_size
+        allowed = max_retries
+        if flags:
+            value, start, own = _claim_special(txn, ledger, counts, value)
+            allowed = max_retries if own is None else own
+        if len(key) != _PLAIN_KEY or priority:
+            txn.delete(ledger.index + _u64(job_id))
+        attempts += 1
+        tail = _running_tail(job_id, attempts)
+        txn.put(
+            ledger.running + tail,
+            _claim_pack(owner, serial, now, deadline, allowed)
+            + _head_pack(value[0], attempts, retries, job_id, enqueued_at, priority)
+            + value[_head_size:],
+        )
+        if deadline:
+            txn.put(ledger.lease + keys.ordered_float(deadline) + tail, b"")
+        payload = value[start:]
+        claimed.append(make(job_id, attempts, retries, enqueued_at, priority, payload, serial))
+    cursor.close()
     number = len(claimed)
     counts[0] -= number
     counts[2] += number
@@ -319,7 +309,7 @@ def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int
 
 
 def _claim_special(
-    txn: Txn, ledger: Ledger, counts: Counts, value: bytes, flags: int
+    txn: Txn, ledger: Ledger, counts: Counts, value: bytes
 ) -> tuple[bytes, int, int | None]:
     """A row with order or extras at its claim: the row, where its payload starts, its own
     max_retries.

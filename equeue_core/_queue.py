@@ -126,7 +126,7 @@ class Queue(Generic[T]):
     def _environment(self) -> Environment:
         if self._closed:
             raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
-        return self.store._environment
+        return self.store._opened or self.store._environment
 
     @property
     def _ledger(self) -> Ledger:
@@ -138,7 +138,9 @@ class Queue(Generic[T]):
         return ledger
 
     def _write(self, operation: Operation, adds: bool = False) -> Any:
-        return self._environment.write(operation, adds)
+        if self._closed:
+            raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
+        return (self.store._opened or self.store._environment).write(operation, adds)
 
     def _give_back(self, token: books.Token, serial: int) -> None:
         """Have a dropped record's job given back by the next operation; called from ``__del__``."""

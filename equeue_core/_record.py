@@ -52,18 +52,25 @@ class Record(Generic[T]):
 
     payload: T
 
-    def __init__(self, queue: Queue[T], owner: int, claimed: books.Claimed) -> None:
-        payload: Any
-        (
-            self.job_id,
-            self.attempt,
-            self.retries,
-            self.enqueued_at,
-            self.priority,
-            payload,
-            self._serial,
-        ) = claimed
+    def __init__(
+        self,
+        queue: Queue[T],
+        owner: int,
+        job_id: int,
+        attempt: int,
+        retries: int,
+        enqueued_at: float,
+        priority: float,
+        payload: Any,
+        serial: int,
+    ) -> None:
         self.payload = payload  # still encoded: the queue decodes it once the claim is committed
+        self.job_id = job_id
+        self.attempt = attempt
+        self.retries = retries
+        self.enqueued_at = enqueued_at
+        self.priority = priority
+        self._serial = serial
         self._queue = queue
         self._owner = owner
         self._held = True

@@ -63,33 +63,39 @@ def next_deadline(txn: Txn, ledger: Ledger) -> float | None:
     return None if key is None else keys.from_ordered_float(key[3:11])
 
 
-def promote(txn: Txn, ledger: Ledger, counts: Counts) -> None:
-    """Make scheduled jobs whose time has come pending, in the order of their times."""
+def promote(txn: Txn, ledger: Ledger, counts: Counts) -> int:
+    """Make scheduled jobs whose time has come pending, in the order of their times; how many."""
     limit = ledger.scheduled + keys.ordered_float(_clock.wall())
-    for number, (key, value) in enumerate(scan(txn, ledger.scheduled)):
+    number = 0
+    for key, value in scan(txn, ledger.scheduled):
         if key[:11] > limit or number == BATCH:
-            return
+            break
+        number += 1
         txn.delete(key)
         txn.delete(ledger.index + key[11:])
         counts[rows.N_SCHEDULED] -= 1
         books.place_behind(txn, ledger, counts, rows.Row.unpack(value))
+    return number
 
 
-def expire(txn: Txn, ledger: Ledger, counts: Counts, width: int) -> None:
-    """Cancel jobs that were not claimed within their ``expires_in``."""
+def expire(txn: Txn, ledger: Ledger, counts: Counts, width: int) -> int:
+    """Cancel jobs that were not claimed within their ``expires_in``; how many."""
     from equeue_core import _lookup
 
     now = _clock.wall()
     limit = ledger.expiry + keys.ordered_float(now)
-    for number, (key, _) in enumerate(scan(txn, ledger.expiry)):
+    number = 0
+    for key, _ in scan(txn, ledger.expiry):
         if key[:11] > limit or number == BATCH:
-            return
+            break
+        number += 1
         found = _lookup.find(txn, ledger, keys.U64.unpack(key[11:])[0])
         assert found is not None
         row = _lookup.take_waiting(txn, ledger, counts, found)
         books.add_error(row, {"at": now, "message": "expired before it was claimed"})
         books.place_cancelled(txn, ledger, counts, row, now, width)
         ledger.environment.bells.broadcast(ledger.id)
+    return number
 
 
 # Jobs that come back

@@ -35,9 +35,17 @@ def batches(contender: Contender, count: int, size: int = 100) -> None:
         contender.ack_many(contender.get_many(size))
 
 
-def seconds_each(loop: Callable[[Contender, int], None], contender: Contender, count: int) -> float:
-    """Seconds for each of ``count`` operations on an opened contender, after a warm-up."""
-    loop(contender, max(1, round(count * _WARM_UP_SHARE)))
+def seconds_each(
+    loop: Callable[[Contender, int], None],
+    contender: Contender,
+    count: int,
+    warm_up: int | None = None,
+) -> float:
+    """Seconds for each of ``count`` operations on an opened contender, after a warm-up.
+
+    ``warm_up`` is its number of operations; None means a tenth of ``count``.
+    """
+    loop(contender, max(1, round(count * _WARM_UP_SHARE)) if warm_up is None else warm_up)
     start = time.perf_counter()
     loop(contender, count)
     return (time.perf_counter() - start) / count
@@ -48,12 +56,13 @@ def fresh_seconds_each(
     loop: Callable[[Contender, int], None],
     make: Callable[[], Contender],
     count: int,
+    warm_up: int | None = None,
 ) -> Callable[[], float]:
     """A measurement of ``loop`` on a store of its own, for ``Session.alternate``."""
 
     def measure() -> float:
         with session.opened(make()) as contender:
-            return seconds_each(loop, contender, count)
+            return seconds_each(loop, contender, count, warm_up)
 
     return measure
 

@@ -197,8 +197,8 @@ class AsyncQueue(Generic[T]):
         """See `Queue.put`."""
         queue = self._queue
         raw = checked_encode(queue._options.codec, payload)
-        spec = queue._spec(raw, priority, delay, run_at, expires_in, unique, max_retries)
-        return (await self._put_specs([spec]))[0]
+        spec = queue._spec(priority, delay, run_at, expires_in, unique, max_retries)
+        return (await self._put_encoded([raw], spec))[0]
 
     async def put_nowait(self, payload: T, **options: Any) -> int:
         """`put` by another name; no put waits for room."""
@@ -215,14 +215,13 @@ class AsyncQueue(Generic[T]):
         max_retries: int | None = None,
     ) -> list[int]:
         """See `Queue.put_many`."""
-        codec = self._queue._options.codec
-        model = self._queue._spec(b"", priority, delay, run_at, expires_in, None, max_retries)
-        specs = [model._replace(payload=checked_encode(codec, payload)) for payload in payloads]
-        return await self._put_specs(specs) if specs else []
+        spec = self._queue._spec(priority, delay, run_at, expires_in, None, max_retries)
+        encoded = self._queue._encode_all(payloads)
+        return await self._put_encoded(encoded, spec) if encoded else []
 
-    async def _put_specs(self, specs: list[books.Spec]) -> list[int]:
+    async def _put_encoded(self, payloads: list[bytes], spec: books.Spec) -> list[int]:
         await self._gatherer.ready()
-        put = partial(self._queue._put_within_limit, self._queue._ledger, specs)
+        put = partial(self._queue._put_within_limit, self._queue._ledger, payloads, spec)
         return await self._submit(put, adds=True)
 
     async def get(self, timeout: float | None = None) -> AsyncRecord[T]:

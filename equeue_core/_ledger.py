@@ -17,7 +17,7 @@ from equeue_core._store import _rows as rows
 from equeue_core.errors import ClaimLost, DuplicateJob
 
 if TYPE_CHECKING:
-    from equeue_core._store import Environment, Txn
+    from equeue_core._store import Cursor, Environment, Txn
 
 Counts = list[int]
 
@@ -33,6 +33,7 @@ _count_unpack = rows.COUNTERS.unpack
 _u64 = keys.U64.pack
 _running_tail = keys.RUNNING_TAIL.pack
 
+_NO_DEADLINE = bytes(8)
 _PLAIN_KEY = 19
 """Length of the pending key of a job that was never put back: prefix, priority, job id."""
 
@@ -79,11 +80,10 @@ class Ledger:
 
 
 class Spec(NamedTuple):
-    """A job to be put: encoded payload, priority, and (None = not given) when it is due, when it
-    expires (epoch seconds), its unique key and its own max_retries.
+    """How a job is to be put: its priority, and (None = not given) when it is due, when it expires
+    (epoch seconds), its unique key and its own max_retries.
     """
 
-    payload: bytes
     priority: float = 0.0
     due: float | None = None
     expires: float | None = None
@@ -91,10 +91,15 @@ class Spec(NamedTuple):
     max_retries: int | None = None
 
 
+PLAIN = Spec()
+"""No options."""
+
+
 class Claimer(NamedTuple):
     """Who claims: owner id, seconds of lease (None: as long as the owner lives), retries allowed, and
     what to make of each claim: a function of job id, attempt, retries, enqueued at, priority,
-    encoded payload, serial."""
+    encoded payload, serial.
+    """
 
     owner: int
     lease_time: float | None
@@ -139,39 +144,54 @@ def put(txn: Txn, ledger: Ledger, payload: bytes) -> int:
     return job_id
 
 
-def put_many(txn: Txn, ledger: Ledger, specs: list[Spec]) -> list[int]:
-    """Put jobs in order; return their ids. Refused as a whole by a DuplicateJob."""
-    for spec in specs:
-        if spec.unique is not None:
-            _refuse_duplicate(txn, ledger, spec.unique)
+def put_many(txn: Txn, ledger: Ledger, payloads: list[bytes], spec: Spec) -> list[int]:
+    """Put jobs in order, all in the same way; return their ids. A unique key is for a single job.
+
+    Raises:
+        DuplicateJob: an unfinished job has the unique key.
+    """
+    if spec.unique is not None:
+        _refuse_duplicate(txn, ledger, spec.unique)
     counts = load_counts(txn, ledger)
     now = _clock.wall()
-    pending = counts[rows.N_PENDING]
-    job_ids = [_put_spec(txn, ledger, counts, now, spec) for spec in specs]
+    first = counts[rows.N_TOTAL] + 1
+    job_ids = list(range(first, first + len(payloads)))
+    if spec == PLAIN:
+        prefix = ledger.pending_zero
+        with txn.cursor() as cursor:
+            cursor.putmulti(
+                [
+                    (prefix + _u64(job_id), _head_pack(0, 0, 0, job_id, now, 0.0) + payload)
+                    for job_id, payload in zip(job_ids, payloads, strict=True)
+                ]
+            )
+        counts[rows.N_PENDING] += len(payloads)
+    else:
+        for job_id, payload in zip(job_ids, payloads, strict=True):
+            _put_spec(txn, ledger, counts, rows.Row(job_id, now, spec.priority, payload), spec)
+    counts[rows.N_TOTAL] += len(payloads)
     save_counts(txn, ledger, counts)
-    scheduled = len(specs) - (counts[rows.N_PENDING] - pending)
     # A job that is due later is news for one sleeper: it will wake in time for it.
-    ledger.environment.bells.ring(ledger.id, len(specs) - scheduled + min(scheduled, 1))
+    later = spec.due is not None and spec.due > now
+    ledger.environment.bells.ring(ledger.id, 1 if later else len(payloads))
     return job_ids
 
 
-def _put_spec(txn: Txn, ledger: Ledger, counts: Counts, now: float, spec: Spec) -> int:
-    job_id = counts[rows.N_TOTAL] = counts[rows.N_TOTAL] + 1
-    row = rows.Row(job_id, now, spec.priority, spec.payload)
+def _put_spec(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row, spec: Spec) -> None:
+    tail = _u64(row.job_id)
     if spec.max_retries is not None:
         row.extras["max_retries"] = spec.max_retries
     if spec.unique is not None:
         row.extras["unique"] = spec.unique
-        txn.put(ledger.unique + keys.name_key(spec.unique.encode()), _u64(job_id))
+        txn.put(ledger.unique + keys.name_key(spec.unique.encode()), tail)
     if spec.expires is not None:
         row.extras["expires"] = spec.expires
-        txn.put(ledger.expiry + keys.ordered_float(spec.expires) + _u64(job_id), b"")
+        txn.put(ledger.expiry + keys.ordered_float(spec.expires) + tail, b"")
         counts[rows.N_EXPIRING] += 1
-    if spec.due is not None and spec.due > now:
+    if spec.due is not None and spec.due > row.enqueued_at:
         place_scheduled(txn, ledger, counts, row, spec.due)
     else:
         place_pending(txn, ledger, counts, row)
-    return job_id
 
 
 def _refuse_duplicate(txn: Txn, ledger: Ledger, unique: str) -> None:
@@ -267,6 +287,7 @@ def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int
     Changes `counts`, which the caller saves.
     """
     claimed: list[Any] = []
+    moved: list[tuple[bytes, bytes]] = []
     owner, lease_time, max_retries, make = claimer
     now = _clock.wall()
     deadline = 0.0 if lease_time is None else _clock.monotonic() + lease_time
@@ -289,16 +310,19 @@ def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int
             txn.delete(ledger.index + _u64(job_id))
         attempts += 1
         tail = _running_tail(job_id, attempts)
-        txn.put(
-            ledger.running + tail,
-            _claim_pack(owner, serial, now, deadline, allowed)
-            + _head_pack(value[0], attempts, retries, job_id, enqueued_at, priority)
-            + value[_head_size:],
+        moved.append(
+            (
+                ledger.running + tail,
+                _claim_pack(owner, serial, now, deadline, allowed)
+                + _head_pack(value[0], attempts, retries, job_id, enqueued_at, priority)
+                + value[_head_size:],
+            )
         )
         if deadline:
-            txn.put(ledger.lease + keys.ordered_float(deadline) + tail, b"")
+            moved.append((ledger.lease + keys.ordered_float(deadline) + tail, b""))
         payload = value[start:]
         claimed.append(make(job_id, attempts, retries, enqueued_at, priority, payload, serial))
+    cursor.putmulti(moved)
     cursor.close()
     number = len(claimed)
     counts[0] -= number
@@ -329,61 +353,65 @@ def ack(txn: Txn, ledger: Ledger, token: Token, result: bytes, width: int) -> No
     Raises:
         ClaimLost: the claim is not held any more.
     """
-    job_id, attempt, _ = token
-    key = ledger.running + _running_tail(job_id, attempt)
-    value = take_running(txn, ledger, key, token)
+    key = ledger.running + _running_tail(token[0], token[1])
+    value = take_running(txn, key, token)
     counts = load_counts(txn, ledger)
     now = _clock.wall()
-    _file_done(txn, ledger, counts, value, now, job_id, result, width)
-    txn.put(ledger.counters, _count_pack(*counts))
-    bells = ledger.environment.bells
-    bells.broadcast(ledger.id)
-
-
-def ack_many(txn: Txn, ledger: Ledger, tokens: list[Token], width: int) -> None:
-    """`ack` for several claims; refused as a whole."""
-    held = [(token, ledger.running + _running_tail(token[0], token[1])) for token in tokens]
-    for token, key in held:
-        if _held_value(txn, key, token) is None:
-            raise claim_lost(token)
-    counts = load_counts(txn, ledger)
-    now = _clock.wall()
-    for token, key in held:
-        value = take_running(txn, ledger, key, token)
-        _file_done(txn, ledger, counts, value, now, token.job_id, b"", width)
-    save_counts(txn, ledger, counts)
-    ledger.environment.bells.broadcast(ledger.id)
-
-
-def _file_done(
-    txn: Txn,
-    ledger: Ledger,
-    counts: Counts,
-    value: bytes,
-    now: float,
-    job_id: int,
-    result: bytes,
-    width: int,
-) -> None:
-    if value[rows.FLAGS_IN_CLAIM] & rows.EXTRAS:
-        forget_unique(txn, ledger, rows.Row.unpack(value, _claim_size))
-    if value[24:32] != b"\0\0\0\0\0\0\0\0":
-        _forget_lease(txn, ledger, counts, value, job_id)
+    if value[rows.FLAGS_IN_CLAIM] or value[24:32] != _NO_DEADLINE:
+        _leave_running(txn, ledger, counts, key, value)
     txn.put(
-        ledger.done + bucket(now, width) + _u64(job_id),
+        ledger.done + bucket(now, width) + key[3:11],
         _end_pack(now, len(result)) + result + value[_claim_size:],
     )
     counts[2] -= 1
     counts[3] += 1
+    txn.put(ledger.counters, _count_pack(*counts))
+    ledger.environment.bells.broadcast(ledger.id)
 
 
-def take_running(txn: Txn, ledger: Ledger, key: bytes, token: Token) -> bytes:
+def ack_many(txn: Txn, ledger: Ledger, tokens: list[Token], width: int) -> None:
+    """`ack` for several claims; refused as a whole."""
+    taken: list[tuple[bytes, bytes]] = []
+    prefix, now = ledger.running, _clock.wall()
+    cursor = txn.cursor()
+    try:
+        for token in tokens:
+            key = prefix + _running_tail(token[0], token[1])
+            taken.append((key, take_running(cursor, key, token)))
+    except ClaimLost:
+        cursor.putmulti(taken)
+        raise
+    counts = load_counts(txn, ledger)
+    done = ledger.done + bucket(now, width)
+    end = _end_pack(now, 0)
+    for key, value in taken:
+        if value[rows.FLAGS_IN_CLAIM] or value[24:32] != _NO_DEADLINE:
+            _leave_running(txn, ledger, counts, key, value)
+    cursor.putmulti([(done + key[3:11], end + value[_claim_size:]) for key, value in taken])
+    cursor.close()
+    counts[rows.N_RUNNING] -= len(taken)
+    counts[rows.N_DONE] += len(taken)
+    save_counts(txn, ledger, counts)
+    ledger.environment.bells.broadcast(ledger.id)
+
+
+def _leave_running(txn: Txn, ledger: Ledger, counts: Counts, key: bytes, value: bytes) -> None:
+    """Drop the lease and the unique key, if any, of a job that was running and is done."""
+    if value[rows.FLAGS_IN_CLAIM] & rows.EXTRAS:
+        forget_unique(txn, ledger, rows.Row.unpack(value, _claim_size))
+    if value[24:32] != _NO_DEADLINE:
+        deadline = rows.Claim.unpack(value).deadline
+        txn.delete(ledger.lease + keys.ordered_float(deadline) + key[3:])
+        counts[rows.N_LEASED] -= 1
+
+
+def take_running(source: Txn | Cursor, key: bytes, token: Token) -> bytes:
     """Remove and return a running job's value, if `token` holds it; ClaimLost otherwise."""
-    value = txn.pop(key)
+    value = source.pop(key)
     if value is None:
         raise claim_lost(token)
-    if value[:8] != _u64(token.owner):
-        txn.put(key, value)
+    if value[:8] != _u64(token[2]):
+        source.put(key, value)
         raise claim_lost(token)
     return value
 
@@ -401,13 +429,6 @@ def claim_lost(token: Token) -> ClaimLost:
     )
 
 
-def _forget_lease(txn: Txn, ledger: Ledger, counts: Counts, value: bytes, job_id: int) -> None:
-    claim = rows.Claim.unpack(value)
-    attempt = _head_unpack(value, _claim_size)[1]
-    txn.delete(ledger.lease + keys.ordered_float(claim.deadline) + _running_tail(job_id, attempt))
-    counts[rows.N_LEASED] -= 1
-
-
 def unclaim(txn: Txn, ledger: Ledger, counts: Counts, token: Token) -> tuple[rows.Claim, rows.Row]:
     """Take a job out of running, to be placed elsewhere by the caller.
 
@@ -415,10 +436,11 @@ def unclaim(txn: Txn, ledger: Ledger, counts: Counts, token: Token) -> tuple[row
         ClaimLost: the claim is not held any more.
     """
     key = ledger.running + _running_tail(token.job_id, token.attempt)
-    value = take_running(txn, ledger, key, token)
+    value = take_running(txn, key, token)
     claim = rows.Claim.unpack(value)
     if claim.deadline:
-        _forget_lease(txn, ledger, counts, value, token.job_id)
+        txn.delete(ledger.lease + keys.ordered_float(claim.deadline) + key[3:])
+        counts[rows.N_LEASED] -= 1
     counts[rows.N_RUNNING] -= 1
     return claim, rows.Row.unpack(value, _claim_size)
 

@@ -207,8 +207,8 @@ class Queue(Generic[T]):
         ):
             job_id: int = self._write(lambda txn: books.put(txn, ledger, raw), True)
             return job_id
-        spec = self._spec(raw, priority, delay, run_at, expires_in, unique, max_retries)
-        return self._put_specs([spec])[0]
+        spec = self._spec(priority, delay, run_at, expires_in, unique, max_retries)
+        return self._put_encoded([raw], spec)[0]
 
     put_nowait = put
 
@@ -227,14 +227,16 @@ class Queue(Generic[T]):
         Returns:
             Their ids, in order.
         """
+        spec = self._spec(priority, delay, run_at, expires_in, None, max_retries)
+        encoded = self._encode_all(payloads)
+        return self._put_encoded(encoded, spec) if encoded else []
+
+    def _encode_all(self, payloads: Iterable[T]) -> list[bytes]:
         codec = self._options.codec
-        model = self._spec(b"", priority, delay, run_at, expires_in, None, max_retries)
-        specs = [model._replace(payload=checked_encode(codec, payload)) for payload in payloads]
-        return self._put_specs(specs) if specs else []
+        return [checked_encode(codec, payload) for payload in payloads]
 
     def _spec(
         self,
-        raw: bytes,
         priority: float,
         delay: float | None,
         run_at: datetime | float | None,
@@ -247,7 +249,6 @@ class Queue(Generic[T]):
         if unique is not None and not isinstance(unique, str):
             raise TypeError(f"unique must be a string, not {type(unique).__name__}")
         return books.Spec(
-            payload=raw,
             priority=config.check_priority(priority),
             due=config.due_time(now, delay, run_at),
             expires=None if expires_in is None else now + config.positive("expires_in", expires_in),
@@ -255,23 +256,26 @@ class Queue(Generic[T]):
             max_retries=None if max_retries is None else config.check_retries(max_retries),
         )
 
-    def _put_specs(self, specs: list[books.Spec]) -> list[int]:
-        job_ids: list[int] = self._write(partial(self._put_within_limit, self._ledger, specs), True)
+    def _put_encoded(self, payloads: list[bytes], spec: books.Spec) -> list[int]:
+        put = partial(self._put_within_limit, self._ledger, payloads, spec)
+        job_ids: list[int] = self._write(put, True)
         return job_ids
 
-    def _put_within_limit(self, ledger: Ledger, specs: list[books.Spec], txn: Txn) -> list[int]:
+    def _put_within_limit(
+        self, ledger: Ledger, payloads: list[bytes], spec: books.Spec, txn: Txn
+    ) -> list[int]:
         if self._limit is not None:
             pages = txn.stat()
             size = pages["psize"]
             used = size * (pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"])
             # A payload that does not fit a page takes whole ones; rows and keys are allowed for.
-            used += sum(len(spec.payload) + 128 for spec in specs) // size * size
+            used += sum(len(payload) + 128 for payload in payloads) // size * size
             if used + size > self._limit:
                 raise QueueFull(
                     f"the store at {self.path} has reached its limit of {self._limit} bytes (map_size): "
                     "complete or purge jobs, then put again"
                 )
-        return books.put_many(txn, ledger, specs)
+        return books.put_many(txn, ledger, payloads, spec)
 
     # Getting
 

@@ -66,12 +66,12 @@ class Transaction:
     ) -> PendingJob:
         """``queue.put(...)`` at the commit; options and errors as there."""
         raw = checked_encode(queue._options.codec, payload)
-        spec = queue._spec(raw, priority, delay, run_at, expires_in, unique, max_retries)
+        spec = queue._spec(priority, delay, run_at, expires_in, unique, max_retries)
         pending = PendingJob()
         self._puts.append(pending)
 
         def run(txn: Txn) -> None:
-            (pending.job_id,) = queue._put_within_limit(queue._ledger, [spec], txn)
+            (pending.job_id,) = queue._put_within_limit(queue._ledger, [raw], spec, txn)
 
         self._add(queue, run)
         return pending

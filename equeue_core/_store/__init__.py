@@ -5,6 +5,6 @@ lmdb.
 from __future__ import annotations
 
 from equeue_core._store._environment import Environment
-from equeue_core._store._txn import Txn
+from equeue_core._store._txn import Cursor, Txn
 
-__all__ = ["Environment", "Txn"]
+__all__ = ["Cursor", "Environment", "Txn"]

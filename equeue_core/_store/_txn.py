@@ -1,4 +1,4 @@
-"""The type of a running transaction, as operations get it."""
+"""The types of a running transaction and its cursor, as operations get them."""
 
 from __future__ import annotations
 
@@ -8,5 +8,7 @@ import lmdb
 
 if TYPE_CHECKING:
     Txn = lmdb.Transaction[bytes]
+    Cursor = lmdb.Cursor[bytes]
 else:
     Txn = lmdb.Transaction
+    Cursor = lmdb.Cursor

@@ -101,7 +101,7 @@ def _measured(work: Work, session: Session, report: Report) -> bool:
     for title, figures in result.figures.items():
         print(f"   {title}")
         for figure in figures:
-            print(f"      {figure.contender:36} {figure!s:>12}   {figure.spread}")
+            print(f"      {figure.contender:54} {figure!s:>12}   {figure.spread}")
     for line in result.notes:
         print(f"   {line}")
     return True

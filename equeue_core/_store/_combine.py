@@ -17,6 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -61,25 +62,29 @@ class Request:
 
 
 class Batch:
-    """Requests that share a transaction. `open` is held until that transaction is committed."""
+    """What requests in one transaction share. `open` is held until that transaction is committed.
 
-    __slots__ = ("adds", "flushed", "open", "requests")
+    It does not know its requests: in a cycle of references the records among their results would
+    not be given back when they are dropped, but when the garbage collector comes by.
+    """
 
-    def __init__(self, requests: list[Request]) -> None:
-        self.requests = requests
-        self.adds = any(request.adds for request in requests)
+    __slots__ = ("adds", "flushed", "open")
+
+    def __init__(self, adds: bool) -> None:
+        self.adds = adds
         self.flushed = False
         self.open = threading.Lock()
         self.open.acquire()
 
-    def run(self, txn: Txn) -> None:
-        """Run every request. A refusal (made before anything was written) is its owner's alone."""
-        for request in self.requests:
-            request.error = None
-            try:
-                request.result = request.operation(txn)
-            except EQueueError as refusal:
-                request.result, request.error = None, refusal
+
+def run_all(requests: list[Request], txn: Txn) -> None:
+    """Run every request. A refusal (made before anything was written) is its owner's alone."""
+    for request in requests:
+        request.error = None
+        try:
+            request.result = request.operation(txn)
+        except EQueueError as refusal:
+            request.result, request.error = None, refusal
 
 
 def commit_and_mark(txn: Txn, mark: Callable[[], None]) -> None:
@@ -134,25 +139,26 @@ class Combiner:
 
     def _lead(self, own: Request) -> None:
         if own.settled():
-            self._finish(own.batch)
+            self._finish(own.batch, [own])
             return
         self._linger()
-        batch = Batch(self._take(own))
-        for request in batch.requests:
+        requests = self._take(own)
+        batch = Batch(any(request.adds for request in requests))
+        for request in requests:
             request.batch = batch
         started = time.monotonic()
-        self._environment.transact(batch.run, batch.adds, batch.open.release)
+        self._environment.transact(partial(run_all, requests), batch.adds, batch.open.release)
         self._last_commit = time.monotonic() - started
-        self._company = len(batch.requests)
-        self._finish(batch)
+        self._company = len(requests)
+        self._finish(batch, requests)
 
-    def _finish(self, batch: Batch | None) -> None:
-        """A committed batch's promise was kept (or is kept now): tell its owners."""
+    def _finish(self, batch: Batch | None, requests: list[Request]) -> None:
+        """A committed batch's promise was kept (or is kept now): tell the owners of these requests."""
         assert batch is not None
         if batch.adds and not batch.flushed:
             self._environment.keep_promise()
         batch.flushed = True
-        for request in batch.requests:
+        for request in requests:
             request.done = True
             self._signal(request)
 

@@ -26,13 +26,14 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import lmdb
 
 from equeue_core._store import _failures, _files, _format
 from equeue_core._store._bells import Bells
-from equeue_core._store._combine import Batch, Combiner, Operation, Request, commit_and_mark
+from equeue_core._store._combine import Combiner, Operation, Request, commit_and_mark, run_all
 from equeue_core._store._owners import Owners
 from equeue_core._store._txn import Txn
 from equeue_core.errors import EQueueError, QueueClosed, StoreBusy
@@ -143,9 +144,9 @@ class Environment:
             self.after_fork()
         if self.chores:
             self._run_chores()
-        batch = Batch(requests)
-        self.transact(batch.run, batch.adds, batch.open.release)
-        if batch.adds:
+        adds = any(request.adds for request in requests)
+        self.transact(partial(run_all, requests), adds)
+        if adds:
             self.keep_promise()
 
     def read(self, operation: Operation) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import statistics
@@ -218,3 +219,21 @@ def test_recovery_twice_is_the_same_as_once(path: Path, remote: Starter) -> None
         after = queue.job(job_id), queue.stats()
         assert queue.recover() == 0
         assert (queue.job(job_id), queue.stats()) == after
+
+
+@pytest.mark.parametrize("sync", ["off", "normal", "full"])
+def test_a_dropped_record_is_back_without_the_garbage_collector(
+    path: Path, remote: Starter, sync: str
+) -> None:
+    with Queue(path, sync=sync) as queue:
+        job_id = queue.put("work")
+        other = remote()
+        gc.disable()
+        try:
+            record = queue.get(10)
+            del record
+            queue.stats()  # any operation of this process
+            queue.put("next", priority=1)
+            assert other.call("get", 0)["id"] == job_id
+        finally:
+            gc.enable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,11 @@ def draw(figures: Mapping[str, Sequence[Figure]], destination: Path) -> bool:
     panels = [title for title in _PANELS if figures.get(title)]
     if not panels or find_spec("matplotlib") is None:
         return False
-    import matplotlib
-
+    matplotlib: Any = import_module("matplotlib")
     matplotlib.use("svg")
     # A fixed salt and no date: the same figures make the same file.
     matplotlib.rcParams.update({"svg.hashsalt": "equeue", "svg.fonttype": "none", "font.size": 9})
-    from matplotlib import pyplot
-
+    pyplot: Any = import_module("matplotlib.pyplot")
     canvas, axes = pyplot.subplots(len(panels), 1, figsize=(8, 1.9 * len(panels)), squeeze=False)
     for axis, title in zip(axes[:, 0], panels, strict=True):
         _panel(axis, title, figures[title])

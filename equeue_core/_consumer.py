@@ -44,21 +44,24 @@ class Consumer:
     # Trying
 
     def try_claim(
-        self, limit: int, waiter: Waiter | None = None
+        self, limit: int, waiter: Waiter | None = None, patient: bool = True
     ) -> tuple[list[Record[Any]], float]:
         """Claim up to `limit` jobs, and tell how many seconds the next try may wait for a bell.
 
         With a `waiter` and no job, the waiter is left registered.
+
+        Raises:
+            BlockingIOError: somebody else has the store's lock, and the caller is not `patient`.
         """
         queue = self._queue
         environment = queue._environment
         claimer = self._claimer
         if claimer is None or claimer.owner != environment.owners.owner_id:
-            claimer = self._enlist(environment)
+            claimer = self.enlist()
         claim = partial(self._claim, environment, queue._ledger, claimer, limit, waiter)
         decode = self._options.codec.decode
         while True:
-            records, wait = queue._write(claim)
+            records, wait = queue._write(claim, False, patient)
             for record in records:
                 try:
                     record.payload = decode(record.payload)
@@ -68,9 +71,14 @@ class Consumer:
             if decoded or not records:
                 return decoded, wait
 
-    def _enlist(self, environment: Environment) -> books.Claimer:
+    def is_enlisted(self) -> bool:
+        """Whether this process is an owner, and known to claim from this queue."""
+        owner = self._queue._environment.owners.owner_id
+        return self._claimer is not None and self._claimer.owner == owner
+
+    def enlist(self) -> books.Claimer:
         """Become an owner, if this process is not (or no longer, after a fork) one in this queue."""
-        owner = enlist(environment, self._queue._ledger.id)
+        owner = enlist(self._queue._environment, self._queue._ledger.id)
         self._claimer = books.Claimer(
             owner,
             self._options.lease_time,

@@ -80,10 +80,13 @@ class Feeder(Generic[T]):
     async def _claim(
         self, limit: int, waiter: Waiter | None = None
     ) -> tuple[list[Record[T]], float]:
-        """Try once: in the loop if the store does not flush, else in the loop's executor."""
+        """Try once: in the loop if that cannot take long, else in the loop's executor."""
         consumer = self._queue._consumer
-        if self._queue._environment.sync == "off":
-            return consumer.try_claim(limit, waiter)
+        if self._queue._environment.sync == "off" and consumer.is_enlisted():
+            try:
+                return consumer.try_claim(limit, waiter, patient=False)
+            except BlockingIOError:
+                pass  # another process or thread has the lock: the loop does not wait for it
         loop = asyncio.get_running_loop()
         work = loop.run_in_executor(None, consumer.try_claim, limit, waiter)
         try:

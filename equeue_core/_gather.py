@@ -62,13 +62,17 @@ class Gatherer:
             return
         requests = [request for request, _ in batch]
         if environment.sync == "off":
-            self._busy = False
-            environment.run_requests(requests)
-            _settle(batch)
-        else:
-            assert self._loop is not None
-            work = self._loop.run_in_executor(None, environment.run_requests, requests)
-            work.add_done_callback(lambda done: self._finish(batch, done))
+            try:
+                environment.run_requests(requests, patient=False)
+            except BlockingIOError:
+                pass  # another process or thread has the lock: the loop does not wait for it
+            else:
+                self._busy = False
+                _settle(batch)
+                return
+        assert self._loop is not None
+        work = self._loop.run_in_executor(None, environment.run_requests, requests)
+        work.add_done_callback(lambda done: self._finish(batch, done))
 
     def _finish(self, batch: _Pending, done: asyncio.Future[None]) -> None:
         failure = None if done.cancelled() else done.exception()

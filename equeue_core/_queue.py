@@ -137,10 +137,10 @@ class Queue(Generic[T]):
             ledger = self._lazy_ledger = environment.ledger(queue_id)
         return ledger
 
-    def _write(self, operation: Operation, adds: bool = False) -> Any:
+    def _write(self, operation: Operation, adds: bool = False, patient: bool = True) -> Any:
         if self._closed:
             raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
-        return (self.store._opened or self.store._environment).write(operation, adds)
+        return (self.store._opened or self.store._environment).write(operation, adds, patient)
 
     def _give_back(self, token: books.Token, serial: int) -> None:
         """Have a dropped record's job given back by the next operation; called from ``__del__``."""

@@ -87,27 +87,28 @@ class Environment:
 
     # Running operations
 
-    def write(self, operation: Operation, adds: bool = False) -> Any:
+    def write(self, operation: Operation, adds: bool = False, patient: bool = True) -> Any:
         """Run `operation(txn)` in a write transaction and commit it; return its result.
 
         Parameters:
             operation: a function of the transaction that changes nothing else and raises an
-            `EQueueError`
-                only before it has written; it may be run several times.
+                `EQueueError` only before it has written; it may be run several times.
             adds: it adds work, which mode ``full`` flushes to the disk before this returns, and
                 which may not use the space held back for completing jobs.
+            patient: wait for the lock, as long as it takes.
 
         Raises:
+            BlockingIOError: somebody else has the lock, and the caller is not patient.
             QueueClosed: the last handle was closed.
             DiskFull, QueueFull, QueueCorrupted: nothing was written.
         """
         if self._pid != _getpid():
             self.after_fork()
         if self.chores:
-            self._run_chores()
-        if self._combiner is not None:
+            self._run_chores(patient)
+        if self._combiner is not None and patient:
             return self._combiner.submit(operation, adds)
-        return self.transact(operation, adds)
+        return self.transact(operation, adds, patient=patient)
 
     def write_all(self, operations: list[Operation], adds: bool) -> None:
         """Run several operations in one transaction of their own: all, or (if one is refused)
@@ -126,12 +127,15 @@ class Environment:
         if adds:
             self.keep_promise()
 
-    def run_requests(self, requests: list[Request]) -> None:
+    def run_requests(self, requests: list[Request], patient: bool = True) -> None:
         """Run gathered operations in one transaction; results and refusals are left with the
         requests.
+
+        Raises:
+            BlockingIOError: somebody else has the lock, and the caller is not `patient`.
         """
         try:
-            self._run_batch(requests)
+            self._run_batch(requests, patient)
         except EQueueError as error:
             if len(requests) == 1:
                 requests[0].error = error
@@ -139,13 +143,13 @@ class Environment:
             for request in requests:  # a full disk, say, which concerns some of them only
                 self.run_requests([request])
 
-    def _run_batch(self, requests: list[Request]) -> None:
+    def _run_batch(self, requests: list[Request], patient: bool) -> None:
         if self._pid != _getpid():
             self.after_fork()
         if self.chores:
-            self._run_chores()
+            self._run_chores(patient)
         adds = any(request.adds for request in requests)
-        self.transact(partial(run_all, requests), adds)
+        self.transact(partial(run_all, requests), adds, patient=patient)
         if adds:
             self.keep_promise()
 
@@ -163,12 +167,14 @@ class Environment:
         adds: bool = False,
         mark: Callable[[], None] | None = None,
         lock: int = _EXCLUSIVE,
+        patient: bool = True,
     ) -> Any:
         """One transaction under the lock. `mark` is called in one step with the commit."""
         gate = self._gate
         while True:
             try:
-                gate.acquire()
+                if not gate.acquire(patient):
+                    raise BlockingIOError("another thread is using the store")
                 if self._lmdb is None:
                     self._open()
                 # Numbered before the lock is taken: a handler that runs from here on makes us start
@@ -179,7 +185,7 @@ class Environment:
                 if self._after:
                     self._after = []
                 try:
-                    _flock(self._lock_fd, lock)
+                    _flock(self._lock_fd, lock if patient else lock | fcntl.LOCK_NB)
                     txn = self._txn = self._begin(None, None, lock == _EXCLUSIVE)
                     if self._generation != generation:
                         continue
@@ -260,14 +266,14 @@ class Environment:
         for call in calls:
             call()
 
-    def _run_chores(self) -> None:
+    def _run_chores(self, patient: bool = True) -> None:
         for _ in range(len(self.chores)):
             try:
                 chore = self.chores.popleft()
             except IndexError:
                 return
             try:
-                self.transact(chore)
+                self.transact(chore, patient=patient)
             except BaseException:
                 self.chores.append(chore)
                 raise

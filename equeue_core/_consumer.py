@@ -78,7 +78,9 @@ class Consumer:
 
     def enlist(self) -> books.Claimer:
         """Become an owner, if this process is not (or no longer, after a fork) one in this queue."""
-        owner = enlist(self._queue._environment, self._queue._ledger.id)
+        environment = self._queue._environment
+        owner = enlist(environment, self._queue._ledger.id)
+        environment.farewell = partial(_upkeep.withdraw, environment=environment)
         self._claimer = books.Claimer(
             owner,
             self._options.lease_time,

@@ -153,6 +153,30 @@ def _recover_owner(
     return number
 
 
+def withdraw(txn: Txn, environment: Environment) -> bool:
+    """Give this process's own jobs back to their places, no retry spent, and strike it off the record
+    of owners. False: there are more, call again.
+    """
+    owner = environment.owners.owner_id
+    if owner is None:
+        return True
+    owner_key = keys.U64.pack(owner)
+    number = 0
+    for key, _ in scan(txn, keys.OWNER_QUEUE + owner_key):
+        ledger = environment.ledger(keys.U16.unpack(key[11:])[0])
+        for running, value in scan(txn, ledger.running):
+            if value[:8] != owner_key:
+                continue
+            if number == BATCH:
+                return False
+            number += 1
+            job_id, attempt = keys.RUNNING_TAIL.unpack(running[3:])
+            books.release(txn, ledger, books.Token(job_id, attempt, owner), None)
+        txn.delete(key)
+    txn.delete(keys.OWNER + owner_key)
+    return True
+
+
 def _come_back(
     txn: Txn, ledger: Ledger, counts: Counts, tail: bytes, value: bytes, why: str
 ) -> None:

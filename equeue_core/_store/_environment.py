@@ -61,6 +61,7 @@ class Environment:
         sync: the store's mode: ``full``, ``normal`` or ``off``.
         owners: this process's ownership locks.
         bells: what wakes blocked consumers.
+        farewell: what an owner does before it goes: an operation that tells whether it is through.
         chores: operations that could not be run where they arose (in ``__del__``), run before the
         next one.
     """
@@ -69,6 +70,7 @@ class Environment:
         self.directory = directory
         self.sync = ""
         self.handles = 0
+        self.farewell: Operation | None = None
         self.chores: deque[Operation] = deque()
         self.claimed_in: set[int] = set()
         self._ledgers: dict[int, Ledger] = {}
@@ -358,6 +360,12 @@ class Environment:
                 size //= 2
                 if size < 1 << 20:
                     raise
+
+    def say_farewell(self) -> None:
+        """Give back what this process still holds, so that going is not taken for a crash."""
+        if self.farewell is not None and self.owners.owner_id is not None:
+            while not self.write(self.farewell):
+                pass
 
     def close(self) -> None:
         """Close; a later operation opens again as long as there are handles."""

@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import os
 import threading
-from collections.abc import Callable
 
 from equeue_core._store import _files
 from equeue_core._store._environment import Environment
@@ -20,9 +19,6 @@ from equeue_core._store._format import check_sync
 
 _lock = threading.RLock()
 _environments: dict[tuple[int, int], Environment] = {}
-
-give_back: Callable[[Environment], None] | None = None
-"""Set by the engine: returns this process's claims before an environment closes for good."""
 
 
 def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
@@ -55,7 +51,7 @@ def release(environment: Environment) -> None:
     with _lock:
         if environment.handles == 1:
             try:
-                _return_claims(environment)
+                environment.say_farewell()
             finally:
                 environment.handles = 0
                 for key in [key for key, value in _environments.items() if value is environment]:
@@ -71,11 +67,6 @@ def rekey(environment: Environment) -> None:
         for key in [key for key, value in _environments.items() if value is environment]:
             del _environments[key]
         _environments[_identity(environment.directory)] = environment
-
-
-def _return_claims(environment: Environment) -> None:
-    if give_back is not None and environment.owners.owner_id is not None:
-        give_back(environment)
 
 
 def _identity(directory: str) -> tuple[int, int]:
@@ -109,11 +100,15 @@ def _after_fork_in_child() -> None:
 
 
 def _at_exit() -> None:
-    """Jobs still in hand go back without counting as a crash."""
+    """Give jobs still in hand back, so that the exit does not count as a crash.
+
+    Not while daemon threads run on: one of them may be working on such a job until the very end.
+    """
+    if threading.active_count() > 1:
+        return
     for environment in list(_environments.values()):
         with contextlib.suppress(Exception):
-            if environment.handles:
-                _return_claims(environment)
+            environment.say_farewell()
 
 
 if hasattr(os, "register_at_fork"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any
 import lmdb
 
 from benchmarks._loops import PAYLOAD
+from benchmarks._session import Measurement, Session
 
 _TIB = 1 << 40
 # writemap makes the file as large as its map.
@@ -30,11 +32,16 @@ _counters = struct.Struct(">11Q")
 
 @dataclass(frozen=True)
 class Options:
-    """``keep`` the done rows, ``apart`` in a tree of their own, ``writemap``: through the mapping."""
+    """What varies.
+
+    ``keep`` the done rows; ``apart``: in a tree of their own; ``writemap``: write through the
+    mapping; ``flushed``: flush as the engine's ``full`` does.
+    """
 
     keep: bool = True
     apart: bool = False
     writemap: bool = False
+    flushed: bool = False
 
 
 class Bare:
@@ -42,6 +49,7 @@ class Bare:
 
     def __init__(self, environment: Any, lock: int, options: Options) -> None:
         self._begin = environment.begin
+        self._promise = environment.sync if options.flushed else _nothing
         self._lock = lock
         self._keep = options.keep
         self._done = environment.open_db(b"done") if options.apart else None
@@ -59,6 +67,7 @@ class Bare:
         _count(transaction)
         transaction.put(_PENDING + self._number.to_bytes(8, "big"), _ROW)
         transaction.commit()
+        self._promise(True)
         fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     def _get(self) -> bytes:
@@ -86,6 +95,10 @@ class Bare:
         fcntl.flock(self._lock, fcntl.LOCK_UN)
 
 
+def _nothing(force: bool) -> None:
+    """No flush."""
+
+
 def _count(transaction: Any) -> None:
     row = transaction.get(_COUNTERS)
     counts = list(_counters.unpack(row)) if row else [0] * 11
@@ -101,7 +114,8 @@ def opened(directory: Path, options: Options) -> Iterator[Bare]:
         str(directory),
         map_size=_WRITEMAP_SIZE if writemap else _TIB,
         lock=False,
-        sync=False,
+        sync=options.flushed,
+        metasync=False,
         readahead=False,
         meminit=False,
         writemap=writemap,
@@ -114,3 +128,18 @@ def opened(directory: Path, options: Options) -> Iterator[Bare]:
     finally:
         environment.close()
         os.close(lock)
+
+
+def fresh_round_trip(
+    session: Session, options: Options, count: int, warm_up: int | None = None
+) -> Measurement:
+    """A measurement of the seconds of a bare round trip; ``warm_up`` defaults to a tenth."""
+
+    def measure() -> float:
+        with session.fresh() as directory, opened(directory, options) as bare:
+            bare.round_trips(max(1, count // 10) if warm_up is None else warm_up)
+            start = time.perf_counter()
+            bare.round_trips(count)
+            return (time.perf_counter() - start) / count
+
+    return measure

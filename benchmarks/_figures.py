@@ -62,7 +62,7 @@ class Reading(Enum):
 
     TIME = "x the time"
     THROUGHPUT = "x the throughput"
-    FASTER = "x faster"
+    FASTER = "x the speed"
     SIZE = "x the size"
 
     def ratio(self, ours: float, peer: float) -> float:

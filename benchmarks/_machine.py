@@ -24,7 +24,8 @@ def facts(directory: Path) -> dict[str, str]:
         "CPUs": f"{os.cpu_count()} ({_processor()})",
         "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "file system": file_system(directory),
-        "fdatasync of one 4 KiB page": Unit.SECONDS.write(fdatasync_seconds(directory)),
+        "fdatasync after overwriting 4 KiB": Unit.SECONDS.write(fdatasync_seconds(directory)),
+        "fdatasync after appending 4 KiB": Unit.SECONDS.write(fdatasync_seconds(directory, True)),
         "load average at the start": f"{os.getloadavg()[0]:.2f}",
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "SQLite": sqlite3.sqlite_version,
@@ -52,8 +53,8 @@ def file_system(directory: Path) -> str:
     return kind
 
 
-def fdatasync_seconds(directory: Path) -> float:
-    """Median time to flush one overwritten page of a small file."""
+def fdatasync_seconds(directory: Path, append: bool = False) -> float:
+    """Median time to flush one page that was overwritten in a small file, or appended to it."""
     with tempfile.TemporaryFile(dir=directory) as file:
         flush = getattr(os, "fdatasync", os.fsync)
         for _ in range(64):
@@ -62,7 +63,8 @@ def fdatasync_seconds(directory: Path) -> float:
         os.fsync(file.fileno())
         times = []
         for number in range(_FLUSHES):
-            os.pwrite(file.fileno(), _PAGE, number % 64 * len(_PAGE))
+            place = 64 + number if append else number % 64
+            os.pwrite(file.fileno(), _PAGE, place * len(_PAGE))
             start = time.perf_counter()
             flush(file.fileno())
             times.append(time.perf_counter() - start)

@@ -50,6 +50,7 @@ def _panel(axis: Any, title: str, figures: Sequence[Figure]) -> None:
     bars = axis.barh(names, values, color=colours)
     if max(values) > 30 * min(values):
         axis.set_xscale("log")
+        unit += ", logarithmic"
     axis.bar_label(bars, labels=[str(figure) for figure in shown], padding=3)
     axis.margins(x=0.15)
     axis.set_title(f"{title} ({unit})", loc="left", fontsize=9)

@@ -24,9 +24,9 @@ them alike. Read the ratios rather than the figures: those belong to one machine
 _TARGETS = """\
 ## Targets
 
-Ratios are equeue's time by the peer's ("x the time"), equeue's throughput by the other's
-("x the throughput"), or the peer's time by equeue's ("x faster"). A target that was not reached in
-this run says "no".
+Ratios are equeue's time by the peer's ("x the time"; below 1 is better), the peer's time by
+equeue's ("x the speed"; above 1 is better), or one throughput by the other. A target that was not
+reached in this run says "no".
 """
 
 

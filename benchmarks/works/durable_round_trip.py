@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from benchmarks import contenders
+from benchmarks import _bare, contenders
 from benchmarks._figures import Figure, Reading, Result, Row, Target
 from benchmarks._loops import fresh_seconds_each, round_trips
 from benchmarks._session import Session
@@ -12,6 +12,7 @@ from benchmarks.works._work import Work
 
 _TITLE = "put+get+ack, flushed"
 _NEW = "put+get+ack, flushed, first 100 jobs of a new store"
+_FLOOR = "LMDB transactions alone, same flushes"
 _CONTENDERS = (
     contenders.FULL,
     contenders.NORMAL,
@@ -41,6 +42,7 @@ def _run(session: Session) -> Result:
                 _TARGETS.get(peer),
             )
         )
+    result.rows.append(Row("put+get+ack, full", steady.get(ours), steady.get(_FLOOR)))
     for peer in _TARGETS:
         result.rows.append(
             Row("put+get+ack, full, new store", new.get(ours), new.get(peer), Reading.FASTER)
@@ -51,17 +53,14 @@ def _run(session: Session) -> Result:
 def _measured(
     session: Session, result: Result, title: str, count: int, warm_up: int
 ) -> dict[str, Figure]:
-    return result.add(
-        title,
-        session.alternate(
-            {
-                name: fresh_seconds_each(
-                    session, round_trips, partial(contenders.make, name), count, warm_up
-                )
-                for name in contenders.installed(_CONTENDERS)
-            }
-        ),
-    )
+    measurements = {
+        name: fresh_seconds_each(
+            session, round_trips, partial(contenders.make, name), count, warm_up
+        )
+        for name in contenders.installed(_CONTENDERS)
+    }
+    floor = _bare.fresh_round_trip(session, _bare.Options(flushed=True), count, warm_up)
+    return result.add(title, session.alternate(measurements | {_FLOOR: floor}))
 
 
 WORK = Work(
@@ -73,9 +72,10 @@ WORK = Work(
         "round trip. huey's storage has no ack and makes two, and loses a job whose worker "
         'crashes. equeue makes four flushes with `sync="full"` (put 2, get 1, ack 1) and three '
         'with `sync="normal"`: a B+tree of pages needs the data on the disk before the page that '
-        "points to it, where a log needs one flush. A put that returned is never lost in `full`; "
-        "the very last get or ack may be undone by a power cut, and the job runs again. Valkey "
-        "runs with `appendfsync always`.\n\n"
+        "points to it, where a log needs one flush. The last line is the floor: the three "
+        "transactions written by hand, with the same four flushes. A put that returned is never "
+        "lost in `full`; the very last get or ack may be undone by a power cut, and the job runs "
+        "again. Valkey runs with `appendfsync always`.\n\n"
         "The targets are judged on stores that have seen 400 jobs. A new SQLite store is slower: "
         "its write-ahead log still grows, and a flush that changes a file's length costs the file "
         "system about twice as much. That lasts until the log's first checkpoint, some 200 jobs, "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks import contenders
 from benchmarks._children import in_child
-from benchmarks._figures import Result, Row, Target, Unit
+from benchmarks._figures import Reading, Result, Row, Target, Unit
 from benchmarks._loops import PAYLOAD
 from benchmarks._session import Measurement, Session
 from benchmarks.works._work import Work
@@ -85,6 +85,7 @@ def _run(session: Session) -> Result:
                     f"memory for each held Record, {'tracemalloc' if traced else 'resident'}",
                     figures[contenders.OFF],
                     figures.get(contenders.LMDB_QUEUE),
+                    Reading.SIZE,
                     target=Target(600, unit=Unit.BYTES) if traced else None,
                 )
             )

@@ -76,19 +76,9 @@ def _measurements(session: Session) -> dict[str, Measurement]:
         name: fresh_seconds_each(session, round_trips, partial(contenders.make, name), count)
         for name in contenders.installed(_PEERS)
     }
-    return found | {name: _bare_one(session, options) for name, options in _VARIANTS.items()}
-
-
-def _bare_one(session: Session, options: _bare.Options) -> Measurement:
-    def measure() -> float:
-        count = session.count(10_000, 50)
-        with session.fresh() as directory, _bare.opened(directory, options) as bare:
-            bare.round_trips(max(1, count // 10))
-            start = time.perf_counter()
-            bare.round_trips(count)
-            return (time.perf_counter() - start) / count
-
-    return measure
+    return found | {
+        name: _bare.fresh_round_trip(session, options, count) for name, options in _VARIANTS.items()
+    }
 
 
 def _verb_figures(session: Session) -> list[Figure]:

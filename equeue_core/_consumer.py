@@ -54,22 +54,24 @@ class Consumer:
             BlockingIOError: somebody else has the store's lock, and the caller is not `patient`.
         """
         queue = self._queue
-        environment = queue._environment
         claimer = self._claimer
-        if claimer is None or claimer.owner != environment.owners.owner_id:
+        if claimer is None or claimer.owner != queue._environment.owners.owner_id:
             claimer = self.enlist()
-        claim = partial(self._claim, environment, queue._ledger, claimer, limit, waiter)
+        claim = partial(self._claim, claimer, limit, waiter)
         decode = self._options.codec.decode
         while True:
             records, wait = queue._write(claim, False, patient)
+            refused = 0
             for record in records:
                 try:
                     record.payload = decode(record.payload)
                 except Exception:  # noqa: BLE001 - whatever a codec raises
                     self._refuse(record)
-            decoded = [record for record in records if record._held]
-            if decoded or not records:
-                return decoded, wait
+                    refused += 1
+            if not refused:
+                return records, wait
+            if refused < len(records):
+                return [record for record in records if record._held], wait
 
     def is_enlisted(self) -> bool:
         """Whether this process is an owner, and known to claim from this queue."""
@@ -97,14 +99,10 @@ class Consumer:
             record.fail(error)
 
     def _claim(
-        self,
-        environment: Environment,
-        ledger: Ledger,
-        claimer: books.Claimer,
-        limit: int,
-        waiter: Waiter | None,
-        txn: Txn,
+        self, claimer: books.Claimer, limit: int, waiter: Waiter | None, txn: Txn
     ) -> tuple[list[Record[Any]], float]:
+        ledger = self._queue._ledger
+        environment = ledger.environment
         now = _clock.monotonic()
         wait = BACKSTOP
         if self._options.do_recover and (waiter is not None or now >= self._recover_at):
@@ -222,10 +220,10 @@ class Consumer:
             QueueEmpty: none came.
             QueueClosed: the handle was closed meanwhile.
         """
-        started = _clock.monotonic()
         records, _ = self.try_claim(limit)
         if records:
             return records
+        started = _clock.monotonic()
         if timeout == 0:
             raise QueueEmpty("the queue has no job that can be claimed now")
         waiter = self.waiter()

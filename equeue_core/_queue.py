@@ -130,12 +130,13 @@ class Queue(Generic[T]):
 
     @property
     def _ledger(self) -> Ledger:
-        ledger = self._lazy_ledger
-        if ledger is None:
-            environment = self._environment
-            queue_id = environment.write(partial(make_queue, name=self.name))
-            ledger = self._lazy_ledger = environment.ledger(queue_id)
-        return ledger
+        return self._lazy_ledger or self._make()
+
+    def _make(self) -> Ledger:
+        environment = self._environment
+        queue_id = environment.write(partial(make_queue, name=self.name))
+        self._lazy_ledger = environment.ledger(queue_id)
+        return self._lazy_ledger
 
     def _write(self, operation: Operation, adds: bool = False, patient: bool = True) -> Any:
         if self._closed:
@@ -290,7 +291,8 @@ class Queue(Generic[T]):
             QueueClosed: the queue was closed, before or meanwhile.
             ValueError: the timeout is negative.
         """
-        return self._consumer.claim(1, config.timeout_seconds(timeout))[0]
+        wait = None if timeout is None else config.timeout_seconds(timeout)
+        return self._consumer.claim(1, wait)[0]
 
     def get_nowait(self) -> Record[T]:
         """Claim the next job, or raise `QueueEmpty` at once."""

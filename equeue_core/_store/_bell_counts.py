@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
-from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor
+from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, open_file
 
 SLOTS = 1 << 17
 MAXIMUM = (1 << 32) - 1
@@ -79,7 +79,7 @@ class CountsFile:
 def _opened(path: str) -> Descriptor:
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     try:
-        return Descriptor.opened(path, flags)
+        return open_file(path, flags)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return Descriptor.opened(path, flags)
+        return open_file(path, flags)

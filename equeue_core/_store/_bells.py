@@ -31,12 +31,13 @@ sleeper for nothing. Such surplus is never lost by itself, only handed around; `
 
 from __future__ import annotations
 
+import errno
 import os
 import weakref
 from collections.abc import Callable, Iterable
 
 from equeue_core._store import _bell_counts
-from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, open_fifo
+from equeue_core._store._bell_descriptor import Descriptor, empty, open_fifo, open_file
 from equeue_core._store._wait_line import Line
 from equeue_core._store._wait_poller import EpollPoller, NapPoller, Poller, best_poller
 from equeue_core._store._wait_probe import hang_ups_work
@@ -62,6 +63,12 @@ def jobs_slot(queue_id: int) -> int:
 def changes_slot(queue_id: int) -> int:
     """The broadcast bell of a queue; of queue 0, of the whole store."""
     return 2 * queue_id + 1
+
+
+def _allow_shortage(error: OSError) -> None:
+    """Let a process that has no descriptor left go on with its work; sleepers look now and then."""
+    if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        raise error
 
 
 class Bells:
@@ -105,12 +112,7 @@ class Bells:
         counts = self.counts()
         if not self.hang_ups_work():
             return
-        try:
-            self.reserve(_bell_counts.GENERATION)
-        except OSError as error:
-            if error.errno in NO_ROOM:  # whoever is counted has reserved a place before
-                return
-            raise
+        self.reserve(_bell_counts.GENERATION)
         self._hang_up(changes_slot(STORE))
         counts[_bell_counts.GENERATION] = (
             counts[_bell_counts.GENERATION] + 1
@@ -124,44 +126,47 @@ class Bells:
     def _ring(self, slot: int, n: int) -> None:
         counts = self.counts()
         try:
-            number = self._ringer(slot).fileno()
+            bell = self._ringer(slot)
             for _ in range(min(counts[slot], n)):
                 # One write for each: a write wakes one sleeper, however long it is.
-                os.write(number, b"\0")
+                if bell.write(b"\0") is None:
+                    # Full of tokens that nobody reads: wake whoever there is another way.
+                    self.reset((slot // 2,))
+                    return
                 left = counts[slot]
                 if left:  # a signal handler in between may have rung too
                     counts[slot] = left - 1
-        except FileNotFoundError:  # then nobody sleeps here
+        except FileNotFoundError:
             counts[slot] = 0
-        except (
-            BlockingIOError
-        ):  # full of tokens that nobody reads: wake whoever there is another way
-            self.reset((slot // 2,))
+        except OSError as error:
+            _allow_shortage(error)
 
     def _ringer(self, slot: int) -> Descriptor:
         """This process's end of a token bell that others made."""
         found = self._tokens.get(slot)
         if found is None:
             # Open for reading as well, so that no reader's death can turn a write into SIGPIPE.
-            found = Descriptor.opened(self.path(slot), os.O_RDWR | os.O_NONBLOCK)
+            found = open_file(self.path(slot), os.O_RDWR | os.O_NONBLOCK)
             if len(self._tokens) < _KEPT:
                 found = self._tokens.setdefault(slot, found)
         return found
 
     def _hang_up(self, slot: int) -> None:
         try:
-            Descriptor.opened(self.path(slot), os.O_WRONLY | os.O_NONBLOCK).close()
-        except OSError:  # nobody has it open, or ever had
-            pass
+            open_file(self.path(slot), os.O_WRONLY | os.O_NONBLOCK).close()
+        except OSError as error:
+            if error.errno not in (errno.ENXIO, errno.ENOENT):
+                _allow_shortage(error)
+                return
         self.counts()[slot] = 0
 
     def _drain(self, slot: int) -> None:
         try:
-            bell = self._ringer(slot)
-            while len(os.read(bell.fileno(), 4096)) == 4096:
-                pass
-        except (FileNotFoundError, BlockingIOError):
+            empty(self._ringer(slot))
+        except FileNotFoundError:
             pass
+        except OSError as error:
+            _allow_shortage(error)
 
     # Waiting
 
@@ -192,9 +197,11 @@ class Bells:
         return Waiter(line)
 
     def give_back(self, line: Line) -> None:
-        """Keep an idle line for the next waiter."""
+        """Keep an idle line for the next waiter, or close it."""
         if self._pools is not None and len(line.pool) < _POOLED:
             line.pool.append(line)
+        else:
+            line.close()
 
     def token(self, slot: int) -> Descriptor:
         """This process's end of a token bell, shared by its waiters and open until `close`."""
@@ -249,7 +256,7 @@ class Bells:
         """In a forked child: close what was inherited; nothing that the parent shares changes."""
         self.close()
         for line in list(self._lines):
-            line.drop()
+            line.close()
         for token in self._tokens.values():
             token.close()
         self._tokens.clear()

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from time import sleep
 
 from equeue_core._store import _owner_locks
-from equeue_core._store._bell_descriptor import Descriptor, open_fifo
-from equeue_core._store._wait_poller import Poller, best_poller
+from equeue_core._store._bell_descriptor import Descriptor, open_fifo, open_file
+from equeue_core._store._wait_poller import NapPoller, Poller, best_poller
 
 WATCHED = 256
 """Owners whose life FIFOs are watched at most; the death of another shows when its lock is
@@ -56,6 +56,7 @@ class Owners:
         self.directory = directory
         self.owner_id: int | None = None
         self._make_poller = poller or best_poller()
+        self._has_fifos = self._make_poller is not NapPoller
         self._poller: Poller | None = None
         self._file: Descriptor | None = None
         self._trying: int | None = None
@@ -77,7 +78,7 @@ class Owners:
         if self._file is None:
             if self._poller is None:
                 self._poller = self._make_poller()
-            file = Descriptor.opened(self.path, os.O_RDWR | os.O_CREAT)
+            file = open_file(self.path, os.O_RDWR | os.O_CREAT)
             _owner_locks.lock(file.fileno(), _PRESENCE, shared=True)
             self._file = file
 
@@ -93,17 +94,24 @@ class Owners:
         if self.owner_id is not None:
             raise ValueError(f"this process is owner {self.owner_id} already")
         number = self._number()
-        if self._trying is not None:  # an attempt that an exception cut short
-            _owner_locks.unlock(number, self._trying)
-            self._remove(self._trying)
+        self._undo_attempt(number)
         self._trying = owner_id
         _owner_locks.lock(number, owner_id)
         # The life FIFO only speeds things up: a full disk, which has no room for it, is no
         # obstacle.
-        with contextlib.suppress(OSError):
-            self._life = open_fifo(self._life_path(owner_id), os.O_RDWR)
+        if self._has_fifos:
+            with contextlib.suppress(OSError):
+                self._life = open_fifo(self._life_path(owner_id), os.O_RDWR)
         self.owner_id = owner_id
         self._trying = None
+
+    def _undo_attempt(self, number: int) -> None:
+        """Give back what `become` took before an exception ended it."""
+        tried = self._trying
+        if tried is not None:
+            _owner_locks.unlock(number, tried)
+            if not _owner_locks.is_locked(number, tried):
+                self._remove(tried)
 
     def others_present(self) -> bool:
         """Whether another process has the store open."""
@@ -152,6 +160,7 @@ class Owners:
     def dead(self) -> list[int]:
         """The watched owners that died; each is returned once, and is then watched no longer."""
         found = [owner_id for owner_id in self._unheard if not self.is_alive(owner_id)]
+        self._unheard.difference_update(found)
         ready = self._watch().wait(0)
         if ready:
             for owner_id, life in list(self._watched.items()):
@@ -160,7 +169,6 @@ class Owners:
                     if not self._is_gone(owner_id):
                         self._unheard.add(owner_id)  # and tell again when its lock is free
                     found.append(owner_id)
-        self._unheard.difference_update(found)
         return found
 
     def forget(self, owner_id: int) -> None:
@@ -176,8 +184,11 @@ class Owners:
         return self._poller
 
     def _listen(self, owner_id: int) -> None:
+        if not self._has_fifos:
+            self._unheard.add(owner_id)
+            return
         try:
-            life = Descriptor.opened(self._life_path(owner_id), os.O_RDONLY | os.O_NONBLOCK)
+            life = open_file(self._life_path(owner_id), os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
             self._unheard.add(owner_id)
             return
@@ -226,7 +237,6 @@ class Owners:
         poller, self._poller = self._poller, None
         if poller is not None:
             poller.close()
-            poller.drop()
 
     def _number(self) -> int:
         if self._file is None:

@@ -51,7 +51,7 @@ class _Seat:
         if not self.is_taken(counts):
             return False
         self._taken = False
-        if _read_token(self._bell.fileno()):
+        if self._bell.read(1):
             return True
         self._taken = True
         return False
@@ -59,23 +59,15 @@ class _Seat:
     def leave(self, counts: memoryview[int]) -> None:
         if not self.is_taken(counts):
             return
-        number = self._bell.fileno()
-        if bytes_waiting(number):
+        if bytes_waiting(self._bell):
             # Perhaps for a job that nobody has looked for. It is handed on before it is read.
             self._bells.ring(self.queue_id)
             self._taken = False
-            _read_token(number)
+            self._bell.read(1)
         else:
             self._taken = False
             if counts[self.slot]:
                 counts[self.slot] -= 1
-
-
-def _read_token(number: int) -> bool:
-    try:
-        return bool(os.read(number, 1))
-    except BlockingIOError:
-        return False
 
 
 class Line:
@@ -99,6 +91,7 @@ class Line:
         """Some bell cannot be heard: look again every `NAP` seconds."""
         self.consumed = False
         self.futile = 0
+        self.reserved = False
         if extra_fd is not None and extra_fd >= 0 and bells.has_fifos:
             self.poller.add(extra_fd)
         if bells.has_fifos:
@@ -146,11 +139,13 @@ class Line:
                 self.hung.add(1)
         for slot in tuple(self.hung):
             self._open_ear(slot)
+        if not self.reserved:
+            for slot in (*self.ears, *(seat.slot for seat in self.seats)):
+                self.bells.reserve(slot)
+            self.reserved = True
         for seat in self.seats:
-            self.bells.reserve(seat.slot)
             seat.take(counts)
         for slot in self.ears:
-            self.bells.reserve(slot)
             # Not a number but a mark, set by whoever sleeps and cleared by whoever rings: nobody
             # who leaves can take away another's.
             counts[slot] = 1
@@ -192,7 +187,3 @@ class Line:
         self.poller.close()
         for ear in self.ears.values():
             ear.close()
-
-    def drop(self) -> None:
-        self.close()
-        self.poller.drop()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Protocol
 
-from equeue_core._store._bell_descriptor import Kick
+from equeue_core._store._wait_flag import Flag
 
 KICK = -1
 """Stands among the ready descriptors for a kick."""
@@ -50,17 +50,12 @@ class Poller(Protocol):
     def close(self) -> None:
         """Give the descriptors back."""
 
-    def drop(self) -> None:
-        """In a forked child: close what `close` leaves to the end of the object."""
-
 
 class _Exact:
     """The part that epoll and the selectors share."""
 
     def __init__(self) -> None:
-        # Closed with the object, not by close(): whoever kicks holds the object, and so never
-        # writes to a number that meanwhile means another file.
-        self._flag = Kick()
+        self._flag = Flag()
 
     def _poll(self, milliseconds: int) -> list[int]:
         raise NotImplementedError
@@ -88,15 +83,11 @@ class _Exact:
         flag = self._flag.fileno()
         if flag not in ready:
             return ready
-        self._flag.lower_flag()
+        self._flag.down()
         return [KICK, *(descriptor for descriptor in ready if descriptor != flag)]
 
     def kick(self) -> None:
-        self._flag.raise_flag()
-
-    def drop(self) -> None:
-        """Close the flag too: nobody is left to kick."""
-        self._flag.close()
+        self._flag.up()
 
 
 class EpollPoller(_Exact):
@@ -133,6 +124,7 @@ class EpollPoller(_Exact):
 
     def close(self) -> None:
         self._epoll.close()
+        self._flag.close()
 
 
 class SelectorPoller(_Exact):
@@ -172,6 +164,7 @@ class SelectorPoller(_Exact):
 
     def close(self) -> None:
         self._selector.close()
+        self._flag.close()
 
 
 class NapPoller:
@@ -206,9 +199,6 @@ class NapPoller:
 
     def close(self) -> None:
         self._nap = 0.001
-
-    def drop(self) -> None:
-        """There is nothing to close."""
 
 
 def _select_for(descriptors: list[int], seconds: float) -> None:

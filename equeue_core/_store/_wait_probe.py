@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from equeue_core._store._bell_descriptor import Descriptor, open_fifo
+from equeue_core._store._bell_descriptor import open_fifo, open_file
 from equeue_core._store._wait_poller import Poller
 
 
@@ -21,7 +21,7 @@ def hang_ups_work(directory: str, make_poller: Callable[[], Poller]) -> bool:
         before = open_fifo(path, os.O_RDONLY)
         poller.add(before.fileno())
         quiet = not poller.wait(0)
-        Descriptor.opened(path, os.O_WRONLY | os.O_NONBLOCK).close()
+        open_file(path, os.O_WRONLY | os.O_NONBLOCK).close()
         heard = bool(poller.wait(0))
         poller.remove(before.fileno())
         after = open_fifo(path, os.O_RDONLY)

@@ -235,9 +235,7 @@ class AsyncQueue(Generic[T]):
 
     async def get_many(self, n: int, timeout: float | None = None) -> list[AsyncRecord[T]]:
         """See `Queue.get_many`."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1, not {n}")
-        records = await self._feeder.get(n, config.timeout_seconds(timeout))
+        records = await self._feeder.get(config.count("n", n), config.timeout_seconds(timeout))
         return [AsyncRecord(self, record) for record in records]
 
     @contextlib.asynccontextmanager

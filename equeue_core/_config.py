@@ -50,8 +50,8 @@ def queue_options(
     if lease_time is not None:
         positive("lease_time", lease_time)
     check_retries(max_retries)
-    if map_size is not None and (not isinstance(map_size, int) or map_size <= 0):
-        raise ValueError(f"map_size must be a number of bytes > 0 or None, not {map_size!r}")
+    if map_size is not None:
+        count("map_size", map_size)
     return QueueOptions(
         lease_time=lease_time,
         max_retries=max_retries,
@@ -61,9 +61,31 @@ def queue_options(
         recover_interval=positive("recover_interval", recover_interval),
         do_vacuum=bool(do_vacuum),
         vacuum_interval=positive("vacuum_interval", vacuum_interval),
-        codec=MsgpackCodec() if codec is None else codec,
+        codec=MsgpackCodec() if codec is None else _check_codec(codec),
         width=max(1, int(vacuum_interval / 32)) if do_vacuum else NEVER_WIDTH,
     )
+
+
+def _check_codec(codec: Codec) -> Codec:
+    # A str has an encode, too, for something else.
+    if (
+        isinstance(codec, (str, bytes))
+        or not callable(getattr(codec, "encode", None))
+        or not callable(getattr(codec, "decode", None))
+    ):
+        raise TypeError(
+            f"codec must have encode(value) -> bytes and decode(bytes) -> value, {codec!r} has not"
+        )
+    return codec
+
+
+def count(name: str, value: int) -> int:
+    """`value`, if it is an int greater than 0."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return value
 
 
 def positive(name: str, value: float) -> float:

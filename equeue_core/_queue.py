@@ -306,9 +306,7 @@ class Queue(Generic[T]):
             QueueClosed: the queue was closed, before or meanwhile.
             ValueError: `n` is less than 1, or the timeout negative.
         """
-        if n < 1:
-            raise ValueError(f"n must be at least 1, not {n}")
-        return self._consumer.claim(n, config.timeout_seconds(timeout))
+        return self._consumer.claim(config.count("n", n), config.timeout_seconds(timeout))
 
     @contextlib.contextmanager
     def processing(self, timeout: float | None = None) -> Iterator[Record[T]]:
@@ -353,7 +351,10 @@ class Queue(Generic[T]):
             record._held = False
 
     def _ack_many_operation(self, records: list[Record[T]]) -> Operation:
-        tokens = [record._token() for record in records]
+        try:
+            tokens = [record._token() for record in records]
+        except AttributeError as error:
+            raise TypeError("ack_many takes records, as get_many returns them") from error
         if len(set(tokens)) < len(tokens):
             raise ValueError("ack_many was given a record twice")
         if any(record._queue._ledger is not self._ledger for record in records):
@@ -391,8 +392,9 @@ class Queue(Generic[T]):
         Raises:
             ValueError: there is no such state, or the limit is less than 1.
         """
-        if limit < 1:
-            raise ValueError(f"limit must be at least 1, not {limit}")
+        config.count("limit", limit)
+        if after is not None and not isinstance(after, Job):
+            raise TypeError(f"after must be a Job of the page before, not {type(after).__name__}")
         states = list(State) if state is None else [State(state)]
         if after is not None and state is None:
             states = states[states.index(after.state) :]

@@ -51,6 +51,8 @@ def as_backoff(value: float | Backoff | None) -> Backoff | None:
     """
     if value is None or callable(value):
         return value
+    if isinstance(value, bool):
+        raise TypeError("backoff must be seconds, a callable or None, not bool")
     seconds = float(value)
     if not 0 <= seconds < math.inf:
         raise ValueError(f"backoff must be seconds >= 0, a callable or None, not {value!r}")

@@ -7,6 +7,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Literal
 
+from equeue_core import _config as config
 from equeue_core import _maintenance
 from equeue_core._store import Environment, _format, _registry
 from equeue_core._store._names import all_queues
@@ -57,9 +58,7 @@ class Store:
         # Relative to where it was made, not to where the process is at its first use.
         self._absolute = os.path.abspath(text)
         self._sync = _format.sync_mode(sync)
-        if map_size is not None and (not isinstance(map_size, int) or map_size <= 0):
-            raise ValueError(f"map_size must be a number of bytes > 0 or None, not {map_size!r}")
-        self._map_size = map_size
+        self._map_size = None if map_size is None else config.count("map_size", map_size)
         self._allow_network_fs = allow_network_fs
         self._opened: Environment | None = None
         self._closed = False

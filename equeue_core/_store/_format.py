@@ -15,7 +15,12 @@ import msgpack
 
 from equeue_core._store._keys import FORMAT
 from equeue_core._store._txn import Txn
-from equeue_core.errors import ForeignStoreError, StoreOptionError, StoreVersionError
+from equeue_core.errors import (
+    ForeignStoreError,
+    QueueCorrupted,
+    StoreOptionError,
+    StoreVersionError,
+)
 
 FORMAT_NUMBER = 1
 READABLE = frozenset({1})
@@ -47,18 +52,34 @@ def read_format(txn: Txn, directory: str) -> dict[str, Any] | None:
 
     Raises:
         StoreVersionError: a newer release wrote it.
+        QueueCorrupted: it makes no sense.
         ForeignStoreError: the database is not empty and not ours.
     """
     raw = txn.get(FORMAT)
     if raw is None:
         _refuse_foreign(txn, directory)
         return None
-    record: dict[str, Any] = msgpack.unpackb(raw)
+    record = _unpack(raw, directory)
     if record["format"] not in READABLE:
         raise StoreVersionError(
             f"the store at {directory} has format {record['format']}, this release of equeue reads "
             f"{', '.join(map(str, sorted(READABLE)))}: upgrade equeue to open it"
         )
+    return record
+
+
+def _unpack(raw: bytes, directory: str) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = msgpack.unpackb(raw)
+        int(record["format"])
+        if record["format"] in READABLE and record["sync"] not in SYNC_MODES:
+            raise ValueError(f"no such mode: {record['sync']!r}")
+    except Exception as error:
+        raise QueueCorrupted(
+            f"the format record of the store at {directory} is damaged "
+            f"({type(error).__name__}: {error}): stop its users, restore data.mdb from a backup, "
+            "or remove the directory to start with an empty store"
+        ) from error
     return record
 
 

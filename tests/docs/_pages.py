@@ -82,17 +82,23 @@ def blocks(page: Path) -> list[Block]:
 
 def prose(page: Path) -> str:
     """The page without its fenced blocks and inline code."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     return re.sub(r"`[^`\n]*`", "`code`", text)
 
 
 def anchors(page: Path) -> set[str]:
     """What the page's headings can be linked by."""
-    return {_slug(title) for title in re.findall(r"^#+ +(.+)$", _unfenced(page), flags=re.M)}
+    return {
+        _slug(title) for title in re.findall(r"^#+ +(.+)$", _unfenced(page), flags=re.MULTILINE)
+    }
 
 
 def _unfenced(page: Path) -> str:
-    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
 
 
 def _slug(title: str) -> str:

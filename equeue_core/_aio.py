@@ -365,6 +365,8 @@ class AsyncQueue(Generic[T]):
                 if left <= 0:
                     return None
                 await loop_event(waiter, left)
+                if queue._consumer.is_behind():
+                    await self._in_executor(queue._consumer.keep_up)
         finally:
             queue._waiters.discard(waiter)
             waiter.close()

@@ -61,6 +61,8 @@ class Consumer:
         decode = self._options.codec.decode
         while True:
             records, wait = queue._write(claim, False, patient)
+            if records is None:
+                continue
             refused = 0
             for record in records:
                 try:
@@ -100,7 +102,8 @@ class Consumer:
 
     def _claim(
         self, claimer: books.Claimer, limit: int, waiter: Waiter | None, txn: Txn
-    ) -> tuple[list[Record[Any]], float]:
+    ) -> tuple[list[Record[Any]] | None, float]:
+        """Records and seconds to wait, or None: there is more upkeep to do before the next claim."""
         ledger = self._queue._ledger
         environment = ledger.environment
         now = _clock.monotonic()
@@ -110,6 +113,9 @@ class Consumer:
         counts = books.load_counts(txn, ledger)
         changed = self._keep_up(txn, ledger, counts, now)
         records: list[Record[Any]] = []
+        if changed and counts[rows.N_EXPIRING] and _upkeep.has_expired(txn, ledger):
+            books.save_counts(txn, ledger, counts)
+            return None, 0.0
         if counts[rows.N_PENDING] and not counts[rows.PAUSED]:
             records = books.claim(txn, ledger, counts, claimer, limit)
         if records or changed:
@@ -162,10 +168,14 @@ class Consumer:
             changed |= removed > 0
         return changed
 
+    def is_behind(self) -> bool:
+        """Whether upkeep is due."""
+        now = _clock.monotonic()
+        return now >= self._recover_at or now >= self._vacuum_at
+
     def keep_up(self) -> None:
         """The upkeep that is due, for handles that look but do not claim."""
-        now = _clock.monotonic()
-        if now >= self._recover_at or now >= self._vacuum_at:
+        if self.is_behind():
             self._queue._write(partial(self._upkeep_only, self._queue._environment))
 
     def _upkeep_only(self, environment: Environment, txn: Txn) -> None:

@@ -91,6 +91,11 @@ def _in_buckets(txn: Txn, prefix: bytes, tail: bytes) -> bytes | None:
     return None
 
 
+def is_waiting(found: Found) -> bool:
+    """Whether the job is pending or scheduled."""
+    return found.state in (State.PENDING, State.SCHEDULED)
+
+
 def take_waiting(txn: Txn, ledger: Ledger, counts: Counts, found: Found) -> rows.Row:
     """Remove a pending or scheduled job from its place, to be placed elsewhere by the caller."""
     row = rows.Row.unpack(found.value)

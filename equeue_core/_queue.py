@@ -276,6 +276,8 @@ class Queue(Generic[T]):
                     f"the store at {self.path} has reached its limit of {self._limit} bytes (map_size): "
                     "complete or purge jobs, then put again"
                 )
+        if spec.unique is not None:
+            _upkeep.expire_holder(txn, ledger, spec.unique, self._options.width)
         return books.put_many(txn, ledger, payloads, spec)
 
     # Getting

@@ -18,6 +18,7 @@ from equeue_core._store import _keys as keys
 from equeue_core._store import _rows as rows
 
 if TYPE_CHECKING:
+    from equeue_core._lookup import Found
     from equeue_core._store import Environment, Txn
 
 BATCH = 256
@@ -91,11 +92,41 @@ def expire(txn: Txn, ledger: Ledger, counts: Counts, width: int) -> int:
         number += 1
         found = _lookup.find(txn, ledger, keys.U64.unpack(key[11:])[0])
         assert found is not None
-        row = _lookup.take_waiting(txn, ledger, counts, found)
-        books.add_error(row, {"at": now, "message": "expired before it was claimed"})
-        books.place_cancelled(txn, ledger, counts, row, now, width)
-        ledger.environment.bells.broadcast(ledger.id)
+        _cancel_expired(txn, ledger, counts, found, now, width)
     return number
+
+
+def has_expired(txn: Txn, ledger: Ledger) -> bool:
+    """Whether there are jobs that `expire` has not got to yet."""
+    key = first_key(txn, ledger.expiry)
+    return key is not None and key[:11] <= ledger.expiry + keys.ordered_float(_clock.wall())
+
+
+def expire_holder(txn: Txn, ledger: Ledger, unique: str, width: int) -> None:
+    """Cancel the job that has the unique key, if its time is over and nobody has noticed yet."""
+    from equeue_core import _lookup
+
+    raw = txn.get(ledger.unique + keys.name_key(unique.encode()))
+    found = None if raw is None else _lookup.find(txn, ledger, keys.U64.unpack(raw)[0])
+    if found is None or not _lookup.is_waiting(found):
+        return
+    now = _clock.wall()
+    expires = rows.Row.unpack(found.value).extras.get("expires")
+    if expires is not None and expires <= now:
+        counts = books.load_counts(txn, ledger)
+        _cancel_expired(txn, ledger, counts, found, now, width)
+        books.save_counts(txn, ledger, counts)
+
+
+def _cancel_expired(
+    txn: Txn, ledger: Ledger, counts: Counts, found: Found, now: float, width: int
+) -> None:
+    from equeue_core import _lookup
+
+    row = _lookup.take_waiting(txn, ledger, counts, found)
+    books.add_error(row, {"at": now, "message": "expired before it was claimed"})
+    books.place_cancelled(txn, ledger, counts, row, now, width)
+    ledger.environment.bells.broadcast(ledger.id)
 
 
 # Jobs that come back

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equeue_core import QueueEmpty
+from equeue_core import JobCancelled, QueueEmpty
 from tests.contract.helpers import (
     LATER,
     WATCHDOG,
@@ -113,6 +113,16 @@ class SchedulingContract:
         with pytest.raises(QueueEmpty):
             queue.get_nowait()
         assert state_of(queue, job_id) == "cancelled"
+
+    @pytest.mark.contract("EXP-01", "RES-02", "RES-05")
+    def test_who_waits_for_a_job_hears_of_its_expiry(self, backend: Backend) -> None:
+        queue = backend.open()
+        job_id = queue.put("x", expires_in=0.01)
+        with pytest.raises(JobCancelled):
+            queue.result(job_id, timeout=WATCHDOG)
+        queue.put("y", delay=LATER, expires_in=0.01)
+        queue.join(timeout=WATCHDOG)
+        assert_counts(queue, cancelled=2)
 
     @pytest.mark.contract("EXP-02")
     def test_a_job_within_its_time_is_delivered(self, backend: Backend) -> None:

@@ -30,6 +30,7 @@ _claim_size = rows.CLAIM.size
 _end_pack = rows.END.pack
 _count_pack = rows.COUNTERS.pack
 _count_unpack = rows.COUNTERS.unpack
+_u32 = keys.U32.pack
 _u64 = keys.U64.pack
 _running_tail = keys.RUNNING_TAIL.pack
 
@@ -292,6 +293,8 @@ def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int
     now = _clock.wall()
     deadline = 0.0 if lease_time is None else _clock.monotonic() + lease_time
     prefix = ledger.pending
+    serial = next(_serials)
+    usual = _claim_pack(owner, serial, now, deadline, max_retries)
     cursor = txn.cursor()
     found = cursor.set_range(prefix)
     while found and len(claimed) < limit:
@@ -300,12 +303,12 @@ def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int
             break
         flags, attempts, retries, job_id, enqueued_at, priority = _head_unpack(value)
         found = cursor.delete()
-        serial = next(_serials)
         start = _head_size
-        allowed = max_retries
+        claim_prefix = usual
         if flags:
             value, start, own = _claim_special(txn, ledger, counts, value)
-            allowed = max_retries if own is None else own
+            if own is not None:
+                claim_prefix = _claim_pack(owner, serial, now, deadline, own)
         if len(key) != _PLAIN_KEY or priority:
             txn.delete(ledger.index + _u64(job_id))
         attempts += 1
@@ -313,9 +316,7 @@ def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int
         moved.append(
             (
                 ledger.running + tail,
-                _claim_pack(owner, serial, now, deadline, allowed)
-                + _head_pack(value[0], attempts, retries, job_id, enqueued_at, priority)
-                + value[_head_size:],
+                claim_prefix + value[:1] + _u32(attempts) + value[5:],  # flags, attempts, the rest
             )
         )
         if deadline:

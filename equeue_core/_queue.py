@@ -359,11 +359,12 @@ class Queue(Generic[T]):
             raise TypeError("ack_many takes records, as get_many returns them") from error
         if len(set(tokens)) < len(tokens):
             raise ValueError("ack_many was given a record twice")
-        if any(record._queue._ledger is not self._ledger for record in records):
+        ledger = self._ledger
+        if any(
+            record._queue is not self and record._queue._ledger is not ledger for record in records
+        ):
             raise ValueError("ack_many was given a record of another queue")
-        return partial(
-            books.ack_many, ledger=self._ledger, tokens=tokens, width=self._options.width
-        )
+        return partial(books.ack_many, ledger=ledger, tokens=tokens, width=self._options.width)
 
     # Looking
 

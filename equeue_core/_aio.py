@@ -25,15 +25,13 @@ from equeue_core._job import Job, State, encode_result
 from equeue_core._queue import Queue
 from equeue_core._record import Record, describe_error
 from equeue_core._retry import Backoff
+from equeue_core._typing import Self, T
 from equeue_core.errors import ClaimLost, JoinTimeout, QueueClosed, ResultTimeout
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from equeue_core._codec import Codec
     from equeue_core._store_handle import Store, Sync
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from equeue_core import _clock, _upkeep
 from equeue_core import _ledger as books
-from equeue_core._codec import checked_decode
+from equeue_core._codec import checked_decode, is_from_outside
 from equeue_core._record import Record
 from equeue_core._store import _rows as rows
 from equeue_core._store._ownership import enlist, owner_rows
@@ -67,7 +67,9 @@ class Consumer:
             for record in records:
                 try:
                     record.payload = decode(record.payload)
-                except Exception:  # noqa: BLE001 - whatever a codec raises
+                except Exception:
+                    if is_from_outside(decode, record.payload):
+                        raise
                     self._refuse(record)
                     refused += 1
             if not refused:
@@ -176,13 +178,13 @@ class Consumer:
     def keep_up(self) -> None:
         """The upkeep that is due, for handles that look but do not claim."""
         if self.is_behind():
-            self._queue._write(partial(self._upkeep_only, self._queue._environment))
+            # The ledger first: making the queue is a transaction of its own.
+            self._queue._write(partial(self._upkeep_only, self._queue._ledger))
 
-    def _upkeep_only(self, environment: Environment, txn: Txn) -> None:
+    def _upkeep_only(self, ledger: Ledger, txn: Txn) -> None:
         now = _clock.monotonic()
         if self._options.do_recover:
-            self._recover(txn, environment, now, None)
-        ledger = self._queue._ledger
+            self._recover(txn, ledger.environment, now, None)
         counts = books.load_counts(txn, ledger)
         if self._keep_up(txn, ledger, counts, now):
             books.save_counts(txn, ledger, counts)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic
 
 from equeue_core import _ledger as books
 from equeue_core._gather import Gatherer, loop_event
+from equeue_core._typing import T
 from equeue_core.errors import QueueEmpty
 
 if TYPE_CHECKING:
     from equeue_core._queue import Queue
     from equeue_core._record import Record
     from equeue_core._store._waiter import Waiter
-
-T = TypeVar("T")
 
 
 class Feeder(Generic[T]):

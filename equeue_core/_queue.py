@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 from equeue_core import _admin, _clock, _lookup, _upkeep, _watch
 from equeue_core import _config as config
 from equeue_core import _ledger as books
-from equeue_core._codec import Codec, checked_decode, checked_encode
+from equeue_core._codec import Codec, checked_decode, checked_encode, is_from_outside
 from equeue_core._consumer import Consumer
 from equeue_core._job import Job, State, from_store
 from equeue_core._record import Record
@@ -20,17 +20,14 @@ from equeue_core._retry import Backoff
 from equeue_core._store import _rows as rows
 from equeue_core._store._names import check_name, make_queue
 from equeue_core._store_handle import Store, Sync
+from equeue_core._typing import Self, T
 from equeue_core.errors import ClaimLost, QueueClosed, QueueFull
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from equeue_core._ledger import Ledger
     from equeue_core._store import Environment, Txn
     from equeue_core._store._combine import Operation
     from equeue_core._store._waiter import Waiter
-
-T = TypeVar("T")
 
 
 class Queue(Generic[T]):
@@ -46,22 +43,18 @@ class Queue(Generic[T]):
         lease_time: seconds a consumer may hold a job before it is given to another, unless it calls
             ``Record.extend``. None, the default: as long as its process lives.
         max_retries: how often a job may be nacked, crash its worker or lose its lease before it is
-        FAILED;
-            0 allows one attempt.
+            FAILED at the next time; 0 allows one attempt.
         backoff: seconds a nacked job waits, or a function of its retries (see
-        `exponential_backoff`). None:
-            it may run again at once.
-        map_size: bytes of live data in the store at which ``put`` raises `QueueFull`. None: no
-        limit but the
-            disk's.
+            `exponential_backoff`). None: it may run again at once.
+        map_size: bytes of data in the store at which ``put`` raises `QueueFull`, after removing done
+            jobs of the queue that were to be kept. None: no limit but the disk's.
         sync: ``"full"`` (or True): a put survives a power cut once it has returned. ``"normal"``:
-        the last
-            commits may be undone by one. ``"off"`` (or False): safe against crashes of processes
-            only. None: the store's own mode, ``"full"`` for a new store. See
+            the very last commit may be undone by one. ``"off"`` (or False): safe against crashes of
+            processes only. None: the store's own mode, ``"full"`` for a new store. See
             docs/explanation/durability.md.
         do_recover: whether this handle gives back jobs of dead processes and ended leases.
         recover_interval: seconds between two checks of all owners; deaths are usually noticed at
-        once.
+            once.
         do_vacuum: whether this handle removes old done and cancelled jobs.
         vacuum_interval: seconds that done and cancelled jobs are kept.
         codec: how payloads become bytes; None means msgpack.
@@ -143,14 +136,6 @@ class Queue(Generic[T]):
             raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
         return (self.store._opened or self.store._environment).write(operation, adds, patient)
 
-    def _give_back(self, token: books.Token, serial: int) -> None:
-        """Have a dropped record's job given back by the next operation; called from ``__del__``."""
-        ledger = self._lazy_ledger
-        if ledger is not None and ledger.environment.owners.owner_id == token.owner:
-            ledger.environment.chores.append(
-                partial(books.give_back, ledger=ledger, token=token, serial=serial)
-            )
-
     def _decode(self, raw: bytes) -> Any:
         return checked_decode(self._options.codec, raw)
 
@@ -171,11 +156,11 @@ class Queue(Generic[T]):
 
         Parameters:
             payload: what the codec takes; msgpack takes None, bool, numbers, str, bytes, lists and
-            dicts.
+                dicts.
             priority: smaller runs first; equal ones in the order in which they became pending.
             delay: seconds until it may run.
             run_at: the moment from which it may run: a datetime (a naive one means local time) or
-            epoch seconds.
+                epoch seconds.
             expires_in: seconds within which it must be claimed; afterwards it is CANCELLED.
             unique: a key that no two unfinished jobs of the queue share.
             max_retries: the job's own limit instead of the consumer's.
@@ -192,10 +177,12 @@ class Queue(Generic[T]):
         """
         try:
             raw = self._encode(payload)
-        except Exception:  # noqa: BLE001 - encoded again below, for the right error
+        except Exception:
+            if is_from_outside(self._encode, payload):
+                raise
             raw = None
         if type(raw) is not bytes:
-            raw = checked_encode(self._options.codec, payload)
+            raw = checked_encode(self._options.codec, payload)  # for the right error
         ledger = self._lazy_ledger or self._ledger
         if (
             priority == 0
@@ -265,20 +252,27 @@ class Queue(Generic[T]):
     def _put_within_limit(
         self, ledger: Ledger, payloads: list[bytes], spec: books.Spec, txn: Txn
     ) -> list[int]:
-        if self._limit is not None:
-            pages = txn.stat()
-            size = pages["psize"]
-            used = size * (pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"])
-            # A payload that does not fit a page takes whole ones; rows and keys are allowed for.
-            used += sum(len(payload) + 128 for payload in payloads) // size * size
-            if used + size > self._limit:
+        if self._limit is not None and not self._has_room(txn, payloads):
+            # Jobs that are done are kept only as long as nothing needs their room.
+            if self._options.do_vacuum:
+                counts = books.load_counts(txn, ledger)
+                if _upkeep.vacuum(txn, ledger, counts, keep=0):
+                    books.save_counts(txn, ledger, counts)
+            if not self._has_room(txn, payloads):
                 raise QueueFull(
                     f"the store at {self.path} has reached its limit of {self._limit} bytes (map_size): "
                     "complete or purge jobs, then put again"
                 )
-        if spec.unique is not None:
-            _upkeep.expire_holder(txn, ledger, spec.unique, self._options.width)
         return books.put_many(txn, ledger, payloads, spec)
+
+    def _has_room(self, txn: Txn, payloads: list[bytes]) -> bool:
+        assert self._limit is not None
+        pages = txn.stat()
+        size = pages["psize"]
+        used = size * (pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"])
+        # A payload that does not fit a page takes whole ones; rows and keys are allowed for.
+        used += sum(len(payload) + 128 for payload in payloads) // size * size
+        return used + size <= self._limit
 
     # Getting
 

@@ -22,8 +22,7 @@ def exponential_backoff(
         factor: what each further delay is multiplied by, at least 1.
         maximum: seconds that no delay exceeds.
         jitter: share of the delay, 0 to 1, that is drawn at random, so that jobs which failed
-        together do not
-            come back together. 0.5 gives between half the delay and all of it.
+            together do not come back together. 0.5 gives between half the delay and all of it.
 
     Raises:
         ValueError: an argument is out of its range.

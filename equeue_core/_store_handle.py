@@ -12,11 +12,10 @@ from equeue_core import _maintenance
 from equeue_core._store import Environment, _format, _registry
 from equeue_core._store._names import all_queues
 from equeue_core._transaction import Transaction
+from equeue_core._typing import Self
 from equeue_core.errors import QueueClosed
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from equeue_core._maintenance import CheckReport, Owner
     from equeue_core._queue import Queue
 
@@ -36,7 +35,7 @@ class Store:
         path: the directory; made with mode 0700 if missing.
         sync: the durability, see `Queue`. None: the store's own, ``"full"`` for a new store.
         map_size: bytes of live data at which ``put`` raises `QueueFull`. None: no limit but the
-        disk's.
+            disk's.
         allow_network_fs: open a store on a network file system all the same.
 
     Raises:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from equeue_core import _admin
 from equeue_core import _config as config
@@ -13,11 +14,11 @@ from equeue_core import _ledger as books
 from equeue_core._codec import checked_encode
 from equeue_core._job import encode_result
 from equeue_core._record import describe_error
+from equeue_core._typing import Self
 from equeue_core.errors import TransactionError
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
+    from equeue_core._aio import AsyncQueue, AsyncRecord
     from equeue_core._queue import Queue
     from equeue_core._record import Record
     from equeue_core._store import Txn
@@ -54,7 +55,7 @@ class Transaction:
 
     def put(
         self,
-        queue: Queue[Any],
+        queue: Queue[Any] | AsyncQueue[Any],
         payload: Any,
         *,
         priority: float = 0,
@@ -65,49 +66,54 @@ class Transaction:
         max_retries: int | None = None,
     ) -> PendingJob:
         """``queue.put(...)`` at the commit; options and errors as there."""
-        raw = checked_encode(queue._options.codec, payload)
-        spec = queue._spec(priority, delay, run_at, expires_in, unique, max_retries)
+        plain = _plain_queue(queue)
+        raw = checked_encode(plain._options.codec, payload)
+        spec = plain._spec(priority, delay, run_at, expires_in, unique, max_retries)
         pending = PendingJob()
         self._puts.append(pending)
 
         def run(txn: Txn) -> None:
-            (pending.job_id,) = queue._put_within_limit(queue._ledger, [raw], spec, txn)
+            (pending.job_id,) = plain._put_within_limit(plain._ledger, [raw], spec, txn)
 
-        self._add(queue, run)
+        self._add(plain, run)
         return pending
 
-    def ack(self, record: Record[Any], result: Any = None) -> None:
+    def ack(self, record: Record[Any] | AsyncRecord[Any], result: Any = None) -> None:
         """``record.ack(result)`` at the commit."""
-        width = record._queue._options.width
+        width = _plain_record(record)._queue._options.width
         self._complete(record, partial(books.ack, result=encode_result(result), width=width))
 
     def nack(
         self,
-        record: Record[Any],
+        record: Record[Any] | AsyncRecord[Any],
         error: str | BaseException | None = None,
         delay: float | None = None,
     ) -> None:
         """``record.nack(error, delay)`` at the commit."""
-        self._complete(record, record._nack_operation(error, delay))
+        self._complete(record, _plain_record(record)._nack_operation(error, delay))
 
-    def fail(self, record: Record[Any], error: str | BaseException | None = None) -> None:
+    def fail(
+        self, record: Record[Any] | AsyncRecord[Any], error: str | BaseException | None = None
+    ) -> None:
         """``record.fail(error)`` at the commit."""
         self._complete(record, partial(books.fail, error=describe_error(error)))
 
-    def release(self, record: Record[Any], delay: float | None = None) -> None:
+    def release(self, record: Record[Any] | AsyncRecord[Any], delay: float | None = None) -> None:
         """``record.release(delay)`` at the commit."""
         wait = None if delay is None else config.seconds("delay", delay)
         self._complete(record, partial(books.release, delay=wait))
 
-    def cancel(self, queue: Queue[Any], job_id: int) -> None:
+    def cancel(self, queue: Queue[Any] | AsyncQueue[Any], job_id: int) -> None:
         """``queue.cancel(job_id)`` at the commit."""
-        width = queue._options.width
-        self._add(queue, lambda txn: _admin.cancel(txn, queue._ledger, job_id=job_id, width=width))
+        plain = _plain_queue(queue)
+        width = plain._options.width
+        self._add(plain, lambda txn: _admin.cancel(txn, plain._ledger, job_id, width))
 
-    def _complete(self, record: Record[Any], operation: partial[None]) -> None:
-        queue = record._queue
-        self._completed.append(record)
-        self._add(queue, partial(operation, ledger=queue._ledger, token=record._token()))
+    def _complete(self, record: Record[Any] | AsyncRecord[Any], operation: partial[None]) -> None:
+        plain = _plain_record(record)
+        queue = plain._queue
+        self._completed.append(plain)
+        self._add(queue, partial(operation, ledger=queue._ledger, token=plain._token()))
 
     def _add(self, queue: Queue[Any], operation: Callable[[Txn], Any]) -> None:
         if self._state != "open":
@@ -125,11 +131,19 @@ class Transaction:
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         self._state = "closed"
-        if kind is not None or not self._operations:
-            return
+        if kind is None and self._operations:
+            self._commit()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        self._state = "closed"
+        if kind is None and self._operations:
+            await asyncio.get_running_loop().run_in_executor(None, self._commit)
+
+    def _commit(self) -> None:
         try:
-            # One refusal refuses all: as an error of the batch's only operation, which wrote before
-            # it.
             self._store._environment.write_all(self._operations, bool(self._puts))
         except BaseException:
             for pending in self._puts:
@@ -137,3 +151,13 @@ class Transaction:
             raise
         for record in self._completed:
             record._held = False
+
+
+def _plain_queue(queue: Queue[Any] | AsyncQueue[Any]) -> Queue[Any]:
+    """The queue that does the work."""
+    return cast("Queue[Any]", getattr(queue, "_queue", cast("Any", queue)))
+
+
+def _plain_record(record: Record[Any] | AsyncRecord[Any]) -> Record[Any]:
+    """The record that does the work."""
+    return cast("Record[Any]", getattr(record, "_record", cast("Any", record)))

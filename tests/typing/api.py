@@ -171,7 +171,7 @@ def looking_up(queue: Queue) -> None:
     assert_type(job.payload_bytes, bytes)
     assert_type(job.attempts, int)
     assert_type(job.retries, int)
-    assert_type(job.max_retries, int)
+    assert_type(job.max_retries, int | None)
     assert_type(job.enqueued_at, float)
     assert_type(job.unique, str | None)
     assert_type(job.errors, tuple[JobError, ...])

@@ -11,11 +11,23 @@ from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, open_file
 
 SLOTS = 1 << 17
 MAXIMUM = (1 << 32) - 1
+LISTENING = 1
+"""The lowest bit of a broadcast bell's cell; the others number its hang-ups."""
 GENERATION = 0
 """The cell of a bell that nobody can wait for, the jobs of the store itself: see `Bells.reset`."""
 
 _SIZE = 4 * SLOTS
 _PAGE = max(mmap.PAGESIZE, 4096)
+
+
+def hang_ups(cell: int) -> int:
+    """How often a broadcast bell has rung."""
+    return cell >> 1
+
+
+def next_hang_up(cell: int) -> int:
+    """A broadcast bell's cell once it has rung: nobody listens."""
+    return ((cell | LISTENING) + 1) & MAXIMUM
 
 
 class Counts(Protocol):

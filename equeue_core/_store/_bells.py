@@ -36,7 +36,16 @@ import os
 import weakref
 from collections.abc import Callable, Iterable
 
-from equeue_core._store import _bell_counts
+from equeue_core._store._bell_counts import (
+    GENERATION,
+    LISTENING,
+    MAXIMUM,
+    Counts,
+    CountsFile,
+    LazyCounts,
+    hang_ups,
+    next_hang_up,
+)
 from equeue_core._store._bell_descriptor import Descriptor, empty, open_fifo, open_file
 from equeue_core._store._wait_line import Line
 from equeue_core._store._wait_poller import EpollPoller, NapPoller, Poller, best_poller
@@ -84,8 +93,8 @@ class Bells:
         self.directory = directory
         self.make_poller = poller or best_poller()
         self.has_fifos = self.make_poller is not NapPoller
-        self._file: _bell_counts.CountsFile | None = None
-        self._counts: _bell_counts.Counts = _bell_counts.LazyCounts(self.counts)
+        self._file: CountsFile | None = None
+        self._counts: Counts = LazyCounts(self.counts)
         self._hang_ups: bool | None = True if self.make_poller is EpollPoller else None
         self._tokens: dict[int, Descriptor] = {}
         self._pools: dict[object, list[Line]] | None = {}
@@ -100,7 +109,7 @@ class Bells:
 
     def broadcast(self, queue_id: int) -> None:
         """Wake all sleepers of a queue's changes; queue 0: of the store [lock held]."""
-        if self._counts[queue_id * 2 + 1]:
+        if self._counts[queue_id * 2 + 1] & LISTENING:
             self._hang_up(queue_id * 2 + 1)
 
     def reset(self, queue_ids: Iterable[int]) -> None:
@@ -112,11 +121,9 @@ class Bells:
         counts = self.counts()
         if not self.hang_ups_work():
             return
-        self.reserve(_bell_counts.GENERATION)
+        self.reserve(GENERATION)
         self._hang_up(changes_slot(STORE))
-        counts[_bell_counts.GENERATION] = (
-            counts[_bell_counts.GENERATION] + 1
-        ) & _bell_counts.MAXIMUM
+        counts[GENERATION] = (counts[GENERATION] + 1) & MAXIMUM
         for queue_id in queue_ids:
             slot = jobs_slot(queue_id)
             if counts[slot]:
@@ -152,13 +159,14 @@ class Bells:
         return found
 
     def _hang_up(self, slot: int) -> None:
+        counts = self.counts()
         try:
-            open_file(self.path(slot), os.O_WRONLY | os.O_NONBLOCK).close()
+            open_file(self.side(slot), os.O_WRONLY | os.O_NONBLOCK).close()
         except OSError as error:
             if error.errno not in (errno.ENXIO, errno.ENOENT):
                 _allow_shortage(error)
                 return
-        self.counts()[slot] = 0
+        counts[slot] = next_hang_up(counts[slot])
 
     def _drain(self, slot: int) -> None:
         try:
@@ -218,8 +226,16 @@ class Bells:
         return self._hang_ups
 
     def path(self, slot: int) -> str:
-        """Where the FIFO of a bell is."""
+        """Where the FIFO of a token bell is."""
         return os.path.join(self.directory, str(slot))
+
+    def side(self, slot: int) -> str:
+        """Where the one of a broadcast bell's two FIFOs is that rings next.
+
+        They take turns: a reader that closes a FIFO stirs all that sleep on it, and all the
+        readers that were woken close theirs.
+        """
+        return os.path.join(self.directory, f"{slot}.{hang_ups(self.counts()[slot]) & 1}")
 
     def counts(self) -> memoryview[int]:
         """The cells, mapped now if they were not.
@@ -233,10 +249,10 @@ class Bells:
         """See `CountsFile.reserve`."""
         self._mapped().reserve(slot)
 
-    def _mapped(self) -> _bell_counts.CountsFile:
+    def _mapped(self) -> CountsFile:
         file = self._file
         if file is None:
-            file = self._file = _bell_counts.CountsFile(os.path.join(self.directory, "sleepers"))
+            file = self._file = CountsFile(os.path.join(self.directory, "sleepers"))
             self._counts = file.cells
         return file
 
@@ -260,7 +276,7 @@ class Bells:
         for token in self._tokens.values():
             token.close()
         self._tokens.clear()
-        self._counts = _bell_counts.LazyCounts(self.counts)
+        self._counts = LazyCounts(self.counts)
         file, self._file = self._file, None
         if file is not None:
             file.drop()

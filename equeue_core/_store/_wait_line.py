@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from equeue_core._store._bell_counts import GENERATION, MAXIMUM
+from equeue_core._store._bell_counts import GENERATION, LISTENING, MAXIMUM, hang_ups
 from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, bytes_waiting, open_fifo
 from equeue_core._store._wait_poller import NAP
 
@@ -70,6 +70,13 @@ class _Seat:
                 counts[self.slot] -= 1
 
 
+class _Ear(NamedTuple):
+    """A broadcast bell's FIFO, and how often the bell had rung when it was opened."""
+
+    fifo: Descriptor
+    heard: int
+
+
 class Line:
     """The descriptors of a waiter, which outlive it in the pool."""
 
@@ -85,7 +92,7 @@ class Line:
         self.pool = pool
         self.poller = bells.make_poller()
         self.seats: list[_Seat] = []
-        self.ears: dict[int, Descriptor] = {}
+        self.ears: dict[int, _Ear] = {}
         self.hung: set[int] = set()
         self.blind = False
         """Some bell cannot be heard: look again every `NAP` seconds."""
@@ -122,9 +129,10 @@ class Line:
         old = self.ears.get(slot)
         if old is not None:
             # Before it is closed: a forked child may keep the file open, and so the poller on it.
-            self.poller.remove(old.fileno())
-        new = open_fifo(self.bells.path(slot), os.O_RDONLY)
-        self.poller.add(new.fileno())
+            self.poller.remove(old.fifo.fileno())
+        cell = self.bells.counts()[slot]
+        new = _Ear(open_fifo(self.bells.side(slot), os.O_RDONLY), hang_ups(cell))
+        self.poller.add(new.fifo.fileno())
         self.ears[slot] = new
         self.hung.discard(slot)
 
@@ -137,8 +145,9 @@ class Line:
                 self.futile = 0
                 self.bells.reset([seat.queue_id for seat in self.seats])
                 self.hung.add(1)
-        for slot in tuple(self.hung):
-            self._open_ear(slot)
+        for slot, ear in tuple(self.ears.items()):
+            if slot in self.hung or ear.heard != hang_ups(counts[slot]):
+                self._open_ear(slot)
         if not self.reserved:
             for slot in (*self.ears, *(seat.slot for seat in self.seats)):
                 self.bells.reserve(slot)
@@ -148,7 +157,7 @@ class Line:
         for slot in self.ears:
             # Not a number but a mark, set by whoever sleeps and cleared by whoever rings: nobody
             # who leaves can take away another's.
-            counts[slot] = 1
+            counts[slot] |= LISTENING
 
     def settle(self, claimed: int | None) -> None:
         counts = self.bells.counts()
@@ -167,7 +176,7 @@ class Line:
         nap = self.blind and (timeout is None or timeout > NAP)
         ready = self.poller.wait(NAP if nap else timeout)
         for slot, ear in self.ears.items():
-            if ear.fileno() in ready:
+            if ear.fifo.fileno() in ready:
                 self.hung.add(slot)
         return nap or bool(ready)
 
@@ -175,7 +184,7 @@ class Line:
         """Forget what rang for the waiter before."""
         self.consumed = False
         self.futile = 0
-        self.wait(0)
+        self.poller.clear()
 
     def is_registered(self) -> bool:
         if not self.seats:
@@ -186,4 +195,4 @@ class Line:
     def close(self) -> None:
         self.poller.close()
         for ear in self.ears.values():
-            ear.close()
+            ear.fifo.close()

@@ -44,6 +44,9 @@ class Poller(Protocol):
     def kick(self) -> None:
         """Make the current or the next `wait` return."""
 
+    def clear(self) -> None:
+        """Forget a kick that no `wait` has returned for."""
+
     def fileno(self) -> int:
         """A descriptor that is readable while something is ready; -1 if the platform has none."""
 
@@ -56,6 +59,7 @@ class _Exact:
 
     def __init__(self) -> None:
         self._flag = Flag()
+        self._kicked = False
 
     def _poll(self, milliseconds: int) -> list[int]:
         raise NotImplementedError
@@ -83,11 +87,18 @@ class _Exact:
         flag = self._flag.fileno()
         if flag not in ready:
             return ready
+        self._kicked = False
         self._flag.down()
         return [KICK, *(descriptor for descriptor in ready if descriptor != flag)]
 
     def kick(self) -> None:
+        self._kicked = True
         self._flag.up()
+
+    def clear(self) -> None:
+        if self._kicked:
+            self._kicked = False
+            self._flag.down()
 
 
 class EpollPoller(_Exact):
@@ -193,6 +204,9 @@ class NapPoller:
             self._flag.release()
         except RuntimeError:  # kicked already
             pass
+
+    def clear(self) -> None:
+        self._flag.acquire(blocking=False)
 
     def fileno(self) -> int:
         return -1

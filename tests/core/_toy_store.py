@@ -16,7 +16,7 @@ from equeue_core._store._wait_poller import Poller
 from tests.core._forked import Line
 
 QUEUE = 1
-_PUT, _CLAIMED, _LOOKS = 0, 1, 2
+_PUT, _CLAIMED = 0, 1
 _SLEEPING = 8  # and the cells after it, one for each owner
 
 
@@ -46,16 +46,10 @@ class Board:
     def ready(self) -> int:
         return self._cells[_PUT] - self._cells[_CLAIMED]
 
-    @property
-    def looks(self) -> int:
-        """How often a consumer has looked for a job."""
-        return self._cells[_LOOKS]
-
     def put(self, n: int = 1) -> None:
         self._cells[_PUT] += n
 
     def claim(self) -> bool:
-        self._cells[_LOOKS] += 1
         if not self.ready:
             return False
         self._cells[_CLAIMED] += 1

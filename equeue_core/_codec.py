@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgpack
@@ -38,6 +39,8 @@ def checked_encode(codec: Codec, value: Any) -> bytes:
     try:
         raw = codec.encode(value)
     except Exception as error:
+        if is_from_outside(codec.encode, value):
+            raise
         raise PayloadError(
             f"the payload ({type(value).__name__}) cannot be stored: {error}; put plain data, or give the "
             "queue a codec"
@@ -58,7 +61,20 @@ def checked_decode(codec: Codec, raw: bytes) -> Any:
     try:
         return codec.decode(raw)
     except Exception as error:
+        if is_from_outside(codec.decode, raw):
+            raise
         raise PayloadError(
             f"the stored payload cannot be decoded ({type(error).__name__}: {error}); its bytes are in "
             "Job.payload_bytes"
         ) from error
+
+
+def is_from_outside(function: Callable[[Any], Any], value: Any) -> bool:
+    """Whether an exception out of `function(value)` was not its own, but a signal handler's, or one
+    that another thread sent (a time limit): its own comes again.
+    """
+    try:
+        function(value)
+    except Exception:  # noqa: BLE001 - whatever a codec raises
+        return False
+    return True

@@ -10,6 +10,7 @@ from typing import Any
 import msgpack
 
 from equeue_core import _clock
+from equeue_core._codec import is_from_outside
 from equeue_core._store import _keys as keys
 from equeue_core._store import _rows as rows
 from equeue_core.errors import PayloadError
@@ -122,6 +123,8 @@ def encode_result(value: Any) -> bytes:
     try:
         return bytes(msgpack.packb(value))
     except Exception as error:
+        if is_from_outside(msgpack.packb, value):
+            raise
         raise PayloadError(
             f"the result cannot be stored: {error}; give ack() plain data (None, bool, numbers, str, "
             "bytes, lists, dicts)"

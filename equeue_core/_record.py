@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import traceback as tracebacks
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from operator import attrgetter
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from equeue_core import _clock
 from equeue_core import _ledger as books
 from equeue_core._config import seconds as check_seconds
 from equeue_core._job import encode_result
+from equeue_core._typing import T
 
 if TYPE_CHECKING:
     from equeue_core._queue import Queue
+    from equeue_core._store._combine import Operation
 
-T = TypeVar("T")
+
+_nothing = int
+"""A function in C that takes no arguments: what is to be done with a job that is not held any more."""
 
 _TRACEBACK_LIMIT = 16_384
 """Characters of a traceback that are kept: the end, where the error is."""
@@ -38,10 +45,9 @@ class Record(Generic[T]):
     """
 
     __slots__ = (
-        "_held",
+        "_dropped",
         "_owner",
         "_queue",
-        "_serial",
         "attempt",
         "enqueued_at",
         "job_id",
@@ -64,16 +70,27 @@ class Record(Generic[T]):
         payload: Any,
         serial: int,
     ) -> None:
+        # A bound method takes less memory than a partial: it is there for each record.
+        self._dropped: Callable[[], Any] = MethodType(
+            queue._ledger.environment.add_chore, (_give_back, queue, owner, job_id, attempt, serial)
+        )
         self.payload = payload  # still encoded: the queue decodes it once the claim is committed
         self.job_id = job_id
         self.attempt = attempt
         self.retries = retries
         self.enqueued_at = enqueued_at
         self.priority = priority
-        self._serial = serial
         self._queue = queue
         self._owner = owner
-        self._held = True
+
+    @property
+    def _held(self) -> bool:
+        """Whether the job may still be this record's to complete."""
+        return self._dropped is not _nothing
+
+    @_held.setter
+    def _held(self, held: Literal[False]) -> None:
+        self._dropped = _nothing
 
     @property
     def queue(self) -> str:
@@ -175,14 +192,22 @@ class Record(Generic[T]):
             f"{self.payload!r}>"
         )
 
-    def __del__(self) -> None:
-        # No transaction here: it could be inside another one of this very thread. The next
-        # operation does it.
-        try:
-            if self._held:
-                self._queue._give_back(self._token(), self._serial)
-        except AttributeError:  # never completely made
-            pass
+    # The destructor: calls `_dropped`, which notes down that the job is to be given back. It is found
+    # and called without a bytecode, at which an asynchronous exception could arrive and be ignored,
+    # and the job would be claimed as long as this process lives. It makes no transaction, because it
+    # may be run inside one: the next operation does.
+    __del__ = property(attrgetter("_dropped"))
+
+
+def _give_back(
+    queue: Queue[Any], owner: int, job_id: int, attempt: int, serial: int
+) -> Operation | None:
+    """What gives a dropped record's job back; None in a child of the process that claimed it."""
+    ledger = queue._lazy_ledger
+    if ledger is None or ledger.environment.owners.owner_id != owner:
+        return None
+    token = books.Token(job_id, attempt, owner)
+    return partial(books.give_back, ledger=ledger, token=token, serial=serial)
 
 
 def describe_error(error: str | BaseException | None) -> dict[str, Any] | None:

@@ -143,6 +143,12 @@ class Combiner:
             return
         self._linger()
         requests = self._take(own)
+        if own.settled():
+            # A signal handler's operation took it along while it was still in the queue.
+            self._finish(own.batch, [own])
+            requests.remove(own)
+            if not requests:
+                return
         batch = Batch(any(request.adds for request in requests))
         for request in requests:
             request.batch = batch
@@ -175,7 +181,10 @@ class Combiner:
     def _take(self, own: Request) -> list[Request]:
         requests = [own]
         while self._queue:
-            request = self._queue.popleft()
+            try:
+                request = self._queue.popleft()
+            except IndexError:  # a signal handler's operation took the rest
+                break
             if request is not own and not request.abandoned and not request.done:
                 requests.append(request)
         return requests

@@ -20,7 +20,6 @@ outside it, so
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import threading
@@ -51,6 +50,7 @@ _flock = fcntl.flock
 _EXCLUSIVE = fcntl.LOCK_EX
 _SHARED = fcntl.LOCK_SH
 _UNLOCK = fcntl.LOCK_UN
+_NONE = (None,)
 
 
 class Environment:
@@ -62,8 +62,9 @@ class Environment:
         owners: this process's ownership locks.
         bells: what wakes blocked consumers.
         farewell: what an owner does before it goes: an operation that tells whether it is through.
-        chores: operations that could not be run where they arose (in ``__del__``), run before the
-        next one.
+        chores: what could not be done where it arose (in a destructor) and is done before the next
+            operation: a function that makes an operation (or None), and its arguments. The operation
+            changes nothing when it is run again.
     """
 
     def __init__(self, directory: str, sync: str | None) -> None:
@@ -71,14 +72,16 @@ class Environment:
         self.sync = ""
         self.handles = 0
         self.farewell: Operation | None = None
-        self.chores: deque[Operation] = deque()
+        self.chores: deque[tuple[Any, ...]] = deque()
+        self.add_chore = self.chores.append
         self.claimed_in: set[int] = set()
         self._ledgers: dict[int, Ledger] = {}
         self._asked_sync = sync
         self._pid = os.getpid()
         self._gate = threading.RLock()
         self._generation = 0
-        self._txn: Txn | None = None
+        # The transaction in hand, if there is one. A list, because C code can append to it.
+        self._txns: list[Txn] = []
         self._after: list[Callable[[], None]] = []
         self._lmdb: lmdb.Environment | None = None
         self._lock_fd = -1
@@ -108,9 +111,16 @@ class Environment:
             self.after_fork()
         if self.chores:
             self._run_chores(patient)
-        if self._combiner is not None and patient:
-            return self._combiner.submit(operation, adds)
-        return self.transact(operation, adds, patient=patient)
+        if self._combiner is None or not patient:
+            return self.transact(operation, adds, patient=patient)
+        if self._gate._is_owned():  # type: ignore[attr-defined]
+            # A signal handler inside a transaction of this thread, for whose end a leader may wait:
+            # it must not wait for a leader.
+            result = self.transact(operation, adds)
+            if adds:
+                self.keep_promise()
+            return result
+        return self._combiner.submit(operation, adds)
 
     def write_all(self, operations: list[Operation], adds: bool) -> None:
         """Run several operations in one transaction of their own: all, or (if one is refused)
@@ -182,21 +192,23 @@ class Environment:
                 # Numbered before the lock is taken: a handler that runs from here on makes us start
                 # over.
                 generation = self._generation = self._generation + 1
-                if self._txn is not None:
+                if self._txns:
                     self._abort()
                 if self._after:
                     self._after = []
                 try:
                     _flock(self._lock_fd, lock if patient else lock | fcntl.LOCK_NB)
-                    txn = self._txn = self._begin(None, None, lock == _EXCLUSIVE)
+                    # No bytecode between begin and append: a handler in between could not abort it.
+                    self._txns.extend(map(self._begin, _NONE, _NONE, (lock == _EXCLUSIVE,)))
                     if self._generation != generation:
                         continue
+                    txn = self._txns[-1]
                     result = operation(txn)
                     if mark is None:
                         txn.commit()
                     else:
                         commit_and_mark(txn, mark)
-                    self._txn = None
+                    self._txns.clear()
                     if self._after:
                         self._run_after()
                     return result
@@ -258,10 +270,13 @@ class Environment:
 
     def _abort(self) -> None:
         """Abort the transaction in hand; harmless if it is finished."""
-        txn, self._txn = self._txn, None
-        if txn is not None:
-            with contextlib.suppress(lmdb.Error):
-                txn.abort()
+        while self._txns:
+            try:
+                self._txns[-1].abort()
+            except lmdb.Error:
+                pass
+            # Only now: what interrupts this leaves the transaction to the next one who comes.
+            self._txns.clear()
 
     def _run_after(self) -> None:
         calls, self._after = self._after, []
@@ -271,14 +286,17 @@ class Environment:
     def _run_chores(self, patient: bool = True) -> None:
         for _ in range(len(self.chores)):
             try:
-                chore = self.chores.popleft()
+                chore = self.chores[0]
             except IndexError:
                 return
+            operation = chore[0](*chore[1:])
+            if operation is not None:
+                self.transact(operation, patient=patient)
             try:
-                self.transact(chore, patient=patient)
-            except BaseException:
-                self.chores.append(chore)
-                raise
+                # Only now: if an exception or another thread comes in between, it is run twice.
+                self.chores.remove(chore)
+            except ValueError:
+                pass
 
     # Opening and closing
 

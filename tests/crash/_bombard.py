@@ -169,7 +169,7 @@ def nested(path: str, log: str, runs: str, longest_us: str, threads: str) -> Non
 
 def probe(path: str) -> None:
     """Another process that goes on with its own work; says how often, and the longest it took."""
-    queue = Queue(path, vacuum_interval=0).store.queue("probe", vacuum_interval=0)
+    queue = Queue(path, vacuum_interval=0.001).store.queue("probe", vacuum_interval=0.001)
     rounds, longest = 0, 0.0
     say("ready")
     while not called():

@@ -83,7 +83,7 @@ def _put_until_refused(process: Remote) -> None:
 
 
 def test_a_disk_that_the_queue_fills_itself(disk: Path, start: Starter) -> None:
-    one = start(sync="off", vacuum_interval=0)
+    one = start(sync="off", vacuum_interval=0.001)
     ids, error, message = one.call("fill", 5000)
     assert error == "DiskFull", message
     assert len(ids) * 5000 > SIZE / 4, "it was refused long before the disk was full"
@@ -127,7 +127,7 @@ LIMIT = 2 * MIB
 
 
 def test_map_size_refuses_puts_and_nothing_else(path: Path) -> None:
-    with Queue(path, sync="off", map_size=LIMIT, vacuum_interval=0) as queue:
+    with Queue(path, sync="off", map_size=LIMIT, vacuum_interval=0.001) as queue:
         ids = _fill(queue, 1000)
         assert LIMIT / 4 < len(ids) * 1000 <= LIMIT
         before = queue.stats()
@@ -177,7 +177,7 @@ def test_jobs_kept_after_they_are_done_do_not_keep_a_drained_queue_full(path: Pa
 def test_two_processes_respect_one_limit(path: Path, remote: Starter) -> None:
     with Queue(path, sync="off") as queue:
         queue.stats()
-        one, two = (remote(map_size=LIMIT, vacuum_interval=0) for _ in range(2))
+        one, two = (remote(map_size=LIMIT, vacuum_interval=0.001) for _ in range(2))
         for process in (one, two):
             process.send("fill", 1000)
         filled = [process.reply() for process in (one, two)]

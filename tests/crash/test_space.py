@@ -26,7 +26,7 @@ def test_the_file_levels_off(
     path: Path, spawn: Callable[..., Child], pairs: int, paused: bool
 ) -> None:
     payloads = itertools.cycle(["x" * size for size in SIZES])
-    with Queue(path, sync="off", vacuum_interval=0) as queue:
+    with Queue(path, sync="off", vacuum_interval=0.001) as queue:
         for _ in range(LIVE):
             queue.put(next(payloads))
         reader = spawn(_space.list_and_stop, path)

@@ -87,6 +87,11 @@ def run_all(requests: list[Request], txn: Txn) -> None:
             request.result, request.error = None, refusal
 
 
+def any_adds(requests: list[Request]) -> bool:
+    """Whether there is work added, which has to be flushed: not by what was refused."""
+    return any(request.adds and request.error is None for request in requests)
+
+
 def commit_and_mark(txn: Txn, mark: Callable[[], None]) -> None:
     """Commit, then call `mark`, without a bytecode in between at which an exception could arrive.
 
@@ -149,11 +154,12 @@ class Combiner:
             requests.remove(own)
             if not requests:
                 return
-        batch = Batch(any(request.adds for request in requests))
+        batch = Batch(any_adds(requests))
         for request in requests:
             request.batch = batch
         started = time.monotonic()
         self._environment.transact(partial(run_all, requests), batch.adds, batch.open.release)
+        batch.adds = any_adds(requests)
         self._last_commit = time.monotonic() - started
         self._company = len(requests)
         self._finish(batch, requests)

@@ -32,7 +32,14 @@ import lmdb
 
 from equeue_core._store import _failures, _files, _format
 from equeue_core._store._bells import Bells
-from equeue_core._store._combine import Combiner, Operation, Request, commit_and_mark, run_all
+from equeue_core._store._combine import (
+    Combiner,
+    Operation,
+    Request,
+    any_adds,
+    commit_and_mark,
+    run_all,
+)
 from equeue_core._store._owners import Owners
 from equeue_core._store._txn import Txn
 from equeue_core.errors import EQueueError, QueueClosed, StoreBusy
@@ -160,9 +167,8 @@ class Environment:
             self.after_fork()
         if self.chores:
             self._run_chores(patient)
-        adds = any(request.adds for request in requests)
-        self.transact(partial(run_all, requests), adds, patient=patient)
-        if adds:
+        self.transact(partial(run_all, requests), any_adds(requests), patient=patient)
+        if any_adds(requests):
             self.keep_promise()
 
     def read(self, operation: Operation) -> Any:

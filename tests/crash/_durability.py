@@ -29,6 +29,7 @@ def each_verb(path: str, marks: str) -> None:
     full = Queue(path, "small", map_size=1)
     queue.put("warm up")
     queue.get_nowait().ack()
+    _refused(QueueFull, lambda: full.put("warm up"))
     for turn in range(ROUNDS):
         mark(f"empty get {turn}")
         _refused(QueueEmpty, queue.get_nowait)

@@ -13,7 +13,7 @@ import pytest
 
 FLUSHES = ("fdatasync", "fsync", "msync", "sync_file_range", "sync", "syncfs")
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
-OTHERS = ("openat", "ftruncate", "fallocate")
+OTHERS = ("openat", "lseek", "ftruncate", "fallocate")
 _CALL = re.compile(r"^(\d+) +(\w+)\((.*)$")
 _RESUMED = re.compile(r"^(\d+) +<\.\.\. (\w+) resumed>(.*)$")
 _FILE = re.compile(r"^(-?\d+)<([^>]*)>")
@@ -63,9 +63,9 @@ class Call:
 
     @property
     def offset(self) -> int:
-        """Where a pwrite or pwritev writes."""
+        """Where an lseek goes, or a pwrite or pwritev writes."""
         last = self._after().rpartition('"')[2].rpartition("]")[2]
-        return int(_DECIMAL.findall(last)[1])
+        return int(_DECIMAL.findall(last)[0 if self.name == "lseek" else 1])
 
     def _after(self) -> str:
         before_result = self.arguments.rpartition(") = ")[0] or self.arguments

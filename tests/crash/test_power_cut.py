@@ -27,33 +27,34 @@ SECTOR = 512
 
 
 @dataclass
-class Sector:
-    """A piece of a write: a disk writes it whole or not at all."""
+class Write:
+    """Bytes on their way to the disk."""
 
     offset: int
     data: bytes
-    written_at: int
+    ended_at: int
 
 
 @dataclass
 class Disk:
-    """A file on a disk with a volatile cache."""
+    """A file on a disk with a volatile cache, which writes each sector whole or not at all."""
 
     kept: bytearray
-    cached: list[Sector] = field(default_factory=list)
+    cached: list[Write] = field(default_factory=list)
 
-    def write(self, offset: int, data: bytes, at: int) -> None:
+    def write(self, write: Write) -> None:
+        offset, data = write.offset, write.data
         while data:
             size = SECTOR - offset % SECTOR
-            self.cached.append(Sector(offset, data[:size], at))
+            self.cached.append(Write(offset, data[:size], write.ended_at))
             offset, data = offset + size, data[size:]
 
     def flush(self, begun_at: int) -> None:
         """What was written before the flush began is safe."""
         for sector in self.cached:
-            if sector.written_at < begun_at:
+            if sector.ended_at < begun_at:
                 _apply(self.kept, sector)
-        self.cached = [sector for sector in self.cached if sector.written_at >= begun_at]
+        self.cached = [sector for sector in self.cached if sector.ended_at >= begun_at]
 
     def after_a_cut(self, rnd: random.Random) -> bytes:
         """What is there afterwards: of the cache nothing, a beginning, a part, or all."""
@@ -72,7 +73,7 @@ class Disk:
         return bytes(image)
 
 
-def _apply(image: bytearray, sector: Sector) -> None:
+def _apply(image: bytearray, sector: Write) -> None:
     end = sector.offset + len(sector.data)
     image.extend(bytes(max(0, end - len(image))))
     image[sector.offset : end] = sector.data
@@ -88,17 +89,23 @@ class Run:
     @classmethod
     def of(cls, calls: list[_strace.Call], start: bytes) -> Run:
         events: list[tuple[int, str, Any]] = []
+        position = 0
         for call in calls:
             name = call.file.rpartition("/")[2]
             if name == _strace.MARKS:
                 events.append((call.begins, "returned", json.loads(call.data)))
             elif name == "data.mdb" and call.name in _strace.FLUSHES:
                 events.append((call.ends, "flush", call.begins))
-            elif name == "data.mdb" and call.name != "openat":
-                assert call.name in {"pwrite64", "pwritev", "pwritev2"}, (
-                    f"cannot replay {call.name}"
-                )
-                events.append((call.begins, "write", call))
+            elif name == "data.mdb" and call.name == "lseek":
+                assert "SEEK_SET" in call.arguments
+                position = call.offset
+            elif name == "data.mdb" and call.name in _strace.WRITES:
+                in_place = call.name.startswith("p")
+                write = Write(call.offset if in_place else position, call.data, call.ends)
+                position += 0 if in_place else len(write.data)
+                events.append((call.begins, "write", write))
+            else:
+                assert name != "data.mdb" or call.name == "openat", f"cannot replay {call.name}"
         return cls(start, sorted(events, key=lambda event: event[0]))
 
     @property
@@ -111,7 +118,7 @@ class Run:
         disk, returned, images = Disk(bytearray(self.start)), 0, []
         for index, (_, kind, value) in enumerate(self.events):
             if kind == "write":
-                disk.write(value.offset, value.data, value.ends)
+                disk.write(value)
             elif kind == "flush":
                 disk.flush(value)
             else:

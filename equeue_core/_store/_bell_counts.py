@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
-from typing import Protocol
 
-from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, open_file
+from equeue_core._store._bell_descriptor import Descriptor, open_file
 
 SLOTS = 1 << 17
 MAXIMUM = (1 << 32) - 1
@@ -30,30 +28,13 @@ def next_hang_up(cell: int) -> int:
     return ((cell | LISTENING) + 1) & MAXIMUM
 
 
-class Counts(Protocol):
-    """Cells of 32 bits."""
-
-    def __getitem__(self, slot: int, /) -> int:
-        """What is in it."""
-
-
-class LazyCounts:
-    """Stands where the mapping will be, and maps the file at the first look."""
-
-    def __init__(self, mapped: Callable[[], memoryview[int]]) -> None:
-        self._mapped = mapped
-
-    def __getitem__(self, slot: int) -> int:
-        try:
-            return self._mapped()[slot]
-        except OSError as error:
-            if error.errno in NO_ROOM:  # nobody can have slept here
-                return 0
-            raise
-
-
 class CountsFile:
-    """The mapped file."""
+    """The mapped file.
+
+    It is sparse, and only that part of it is ever looked at, from the start, that has been given
+    blocks on the disk. To touch a hole through a mapping kills the process when the disk is full (on
+    some file systems to read it is enough); asking for the blocks first, it is an error.
+    """
 
     def __init__(self, path: str) -> None:
         self._file = _opened(path)
@@ -62,30 +43,31 @@ class CountsFile:
             # In place and without clearing, so that it is safe whoever else has it mapped: a count
             # too high costs a wasted token, and one too low would cost a wake-up.
             os.ftruncate(descriptor, _SIZE)
-        self.cells = memoryview(mmap.mmap(descriptor, _SIZE)).cast("I")
-        self._reserved: set[int] = set()
+        self._mapped = memoryview(mmap.mmap(descriptor, _SIZE)).cast("I")
+        self.cells = self._mapped[:0]
 
-    def reserve(self, slot: int) -> None:
-        """Give the cell a block on the disk [lock held].
-
-        The file is sparse. Writing to a hole through a mapping kills the process when the disk is
-        full; here it is an error.
+    def reach(self, slot: int) -> memoryview[int]:
+        """The cells, at least up to `slot` [lock held].
 
         Raises:
             OSError: the disk is full.
         """
-        page = 4 * slot // _PAGE
-        if page not in self._reserved:
-            descriptor, offset = self._file.fileno(), page * _PAGE
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(descriptor, offset, _PAGE)
-            else:
-                os.pwrite(descriptor, os.pread(descriptor, _PAGE, offset), offset)
-            self._reserved.add(page)
+        if slot >= len(self.cells):
+            end = (4 * slot // _PAGE + 1) * _PAGE
+            _reserve(self._file.fileno(), 4 * len(self.cells), end)
+            self.cells = self._mapped[: end // 4]
+        return self.cells
 
     def drop(self) -> None:
         """Close the file; the mapping goes with the last reference to `cells`."""
         self._file.close()
+
+
+def _reserve(descriptor: int, start: int, end: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, start, end - start)
+    else:
+        os.pwrite(descriptor, os.pread(descriptor, end - start, start), start)
 
 
 def _opened(path: str) -> Descriptor:

@@ -40,13 +40,11 @@ from equeue_core._store._bell_counts import (
     GENERATION,
     LISTENING,
     MAXIMUM,
-    Counts,
     CountsFile,
-    LazyCounts,
     hang_ups,
     next_hang_up,
 )
-from equeue_core._store._bell_descriptor import Descriptor, empty, open_fifo, open_file
+from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, empty, open_fifo, open_file
 from equeue_core._store._wait_line import Line
 from equeue_core._store._wait_poller import EpollPoller, NapPoller, Poller, best_poller
 from equeue_core._store._wait_probe import hang_ups_work
@@ -56,6 +54,8 @@ __all__ = ["STORE", "Bells", "Waiter", "changes_slot", "jobs_slot"]
 
 STORE = 0
 """The queue id that stands for the store itself."""
+
+_NOTHING = memoryview(b"").cast("I")
 
 _POOLED = 64
 """Idle lines kept for each key; more than that many threads of a process rarely wait at once."""
@@ -94,7 +94,7 @@ class Bells:
         self.make_poller = poller or best_poller()
         self.has_fifos = self.make_poller is not NapPoller
         self._file: CountsFile | None = None
-        self._counts: Counts = LazyCounts(self.counts)
+        self.cells = _NOTHING  # as far as they have been needed
         self._hang_ups: bool | None = True if self.make_poller is EpollPoller else None
         self._tokens: dict[int, Descriptor] = {}
         self._pools: dict[object, list[Line]] | None = {}
@@ -104,12 +104,20 @@ class Bells:
 
     def ring(self, queue_id: int, n: int = 1) -> None:
         """Wake up to `n` sleepers of a queue's jobs, just before the commit [lock held]."""
-        if self._counts[queue_id * 2]:
+        try:
+            sleepers = self.cells[queue_id * 2]
+        except IndexError:
+            sleepers = self._first_look(queue_id * 2)
+        if sleepers:
             self._ring(queue_id * 2, n)
 
     def broadcast(self, queue_id: int) -> None:
         """Wake all sleepers of a queue's changes; queue 0: of the store [lock held]."""
-        if self._counts[queue_id * 2 + 1] & LISTENING:
+        try:
+            cell = self.cells[queue_id * 2 + 1]
+        except IndexError:
+            cell = self._first_look(queue_id * 2 + 1)
+        if cell & LISTENING:
             self._hang_up(queue_id * 2 + 1)
 
     def reset(self, queue_ids: Iterable[int]) -> None:
@@ -118,20 +126,28 @@ class Bells:
         The live ones register again; the dead ones are gone from the counts. The order is such that
         who is killed halfway has woken everyone, or has left a count too high.
         """
-        counts = self.counts()
         if not self.hang_ups_work():
             return
-        self.reserve(GENERATION)
+        counts = self.counts(GENERATION)
         self._hang_up(changes_slot(STORE))
         counts[GENERATION] = (counts[GENERATION] + 1) & MAXIMUM
         for queue_id in queue_ids:
             slot = jobs_slot(queue_id)
+            counts = self.counts(slot)
             if counts[slot]:
                 counts[slot] = 0
             self._drain(slot)
 
+    def _first_look(self, slot: int) -> int:
+        try:
+            return self.counts(slot)[slot]
+        except OSError as error:
+            if error.errno in NO_ROOM:  # then nobody can be counted here
+                return 0
+            raise
+
     def _ring(self, slot: int, n: int) -> None:
-        counts = self.counts()
+        counts = self.counts(slot)
         try:
             bell = self._ringer(slot)
             for _ in range(min(counts[slot], n)):
@@ -159,7 +175,7 @@ class Bells:
         return found
 
     def _hang_up(self, slot: int) -> None:
-        counts = self.counts()
+        counts = self.counts(slot)
         try:
             open_file(self.side(slot), os.O_WRONLY | os.O_NONBLOCK).close()
         except OSError as error:
@@ -235,26 +251,19 @@ class Bells:
         They take turns: a reader that closes a FIFO stirs all that sleep on it, and all the
         readers that were woken close theirs.
         """
-        return os.path.join(self.directory, f"{slot}.{hang_ups(self.counts()[slot]) & 1}")
+        return os.path.join(self.directory, f"{slot}.{hang_ups(self.counts(slot)[slot]) & 1}")
 
-    def counts(self) -> memoryview[int]:
-        """The cells, mapped now if they were not.
+    def counts(self, slot: int = GENERATION) -> memoryview[int]:
+        """The cells, at least up to `slot` [lock held].
 
         Raises:
-            OSError: the file cannot be made.
+            OSError: the file cannot be made, or there is no room on the disk for this part of it.
         """
-        return self._mapped().cells
-
-    def reserve(self, slot: int) -> None:
-        """See `CountsFile.reserve`."""
-        self._mapped().reserve(slot)
-
-    def _mapped(self) -> CountsFile:
-        file = self._file
-        if file is None:
-            file = self._file = CountsFile(os.path.join(self.directory, "sleepers"))
-            self._counts = file.cells
-        return file
+        if slot >= len(self.cells):
+            if self._file is None:
+                self._file = CountsFile(os.path.join(self.directory, "sleepers"))
+            self.cells = self._file.reach(slot)
+        return self.cells
 
     # The end
 
@@ -276,7 +285,7 @@ class Bells:
         for token in self._tokens.values():
             token.close()
         self._tokens.clear()
-        self._counts = LazyCounts(self.counts)
+        self.cells = _NOTHING
         file, self._file = self._file, None
         if file is not None:
             file.drop()

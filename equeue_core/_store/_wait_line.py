@@ -92,13 +92,14 @@ class Line:
         self.pool = pool
         self.poller = bells.make_poller()
         self.seats: list[_Seat] = []
+        self.ear_slots: list[int] = []
         self.ears: dict[int, _Ear] = {}
         self.hung: set[int] = set()
         self.blind = False
         """Some bell cannot be heard: look again every `NAP` seconds."""
         self.consumed = False
         self.futile = 0
-        self.reserved = False
+        self.last_slot = 2 * max((0, *jobs, *changes)) + 1
         if extra_fd is not None and extra_fd >= 0 and bells.has_fifos:
             self.poller.add(extra_fd)
         if bells.has_fifos:
@@ -113,8 +114,7 @@ class Line:
             self.poller.add(seat.number(), exclusive=True)
             self.seats.append(seat)
         if self.bells.hang_ups_work():
-            for queue_id in dict.fromkeys((0, *changes)):
-                self._open_ear(2 * queue_id + 1)
+            self.ear_slots = [2 * queue_id + 1 for queue_id in dict.fromkeys((0, *changes))]
         else:
             self.blind = any(changes)  # what the store itself has to tell can wait
 
@@ -130,43 +130,39 @@ class Line:
         if old is not None:
             # Before it is closed: a forked child may keep the file open, and so the poller on it.
             self.poller.remove(old.fifo.fileno())
-        cell = self.bells.counts()[slot]
+        cell = self.bells.counts(slot)[slot]
         new = _Ear(open_fifo(self.bells.side(slot), os.O_RDONLY), hang_ups(cell))
         self.poller.add(new.fifo.fileno())
         self.ears[slot] = new
         self.hung.discard(slot)
 
     def register(self) -> None:
-        counts = self.bells.counts()
+        counts = self.bells.counts(self.last_slot)
         if self.consumed:
             self.consumed = False
             self.futile += 1
             if self.futile >= _FUTILE:
                 self.futile = 0
                 self.bells.reset([seat.queue_id for seat in self.seats])
-                self.hung.add(1)
-        for slot, ear in tuple(self.ears.items()):
-            if slot in self.hung or ear.heard != hang_ups(counts[slot]):
+        for slot in self.ear_slots:
+            ear = self.ears.get(slot)
+            if ear is None or slot in self.hung or ear.heard != hang_ups(counts[slot]):
                 self._open_ear(slot)
-        if not self.reserved:
-            for slot in (*self.ears, *(seat.slot for seat in self.seats)):
-                self.bells.reserve(slot)
-            self.reserved = True
         for seat in self.seats:
             seat.take(counts)
-        for slot in self.ears:
+        for slot in self.ear_slots:
             # Not a number but a mark, set by whoever sleeps and cleared by whoever rings: nobody
             # who leaves can take away another's.
             counts[slot] |= LISTENING
 
     def settle(self, claimed: int | None) -> None:
-        counts = self.bells.counts()
+        counts = self.bells.cells
         for seat in self.seats:
             if claimed in (None, seat.queue_id) and seat.settle(counts):
                 self.consumed = True
 
     def leave(self) -> None:
-        counts = self.bells.counts()
+        counts = self.bells.cells
         for seat in self.seats:
             seat.leave(counts)
         self.consumed = False
@@ -187,9 +183,7 @@ class Line:
         self.poller.clear()
 
     def is_registered(self) -> bool:
-        if not self.seats:
-            return False
-        counts = self.bells.counts()
+        counts = self.bells.cells
         return any(seat.is_taken(counts) for seat in self.seats)
 
     def close(self) -> None:

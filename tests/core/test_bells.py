@@ -6,8 +6,12 @@ import gc
 import os
 import select
 import selectors
+import shutil
 import signal
 import stat
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -610,10 +614,14 @@ class TestFiles:
         assert os.listdir(tmp_path) == []
 
     def test_the_counts_are_sparse(self, bells: Bells) -> None:
-        bells.waiter(jobs=(60_000,)).register()
+        bells.waiter(jobs=(1,)).register()
         state = os.stat(os.path.join(bells.directory, "sleepers"))
         assert state.st_size == 4 * _bell_counts.SLOTS
         assert state.st_blocks * 512 <= state.st_size // 2
+        last = bells.waiter(jobs=((1 << 16) - 1,))
+        last.register()
+        bells.ring((1 << 16) - 1)
+        assert last.wait(WATCHDOG)
 
     @pytest.mark.parametrize("size", [0, 100, 4 * _bell_counts.SLOTS + 4096])
     def test_a_counts_file_of_another_size_is_put_right(
@@ -713,6 +721,63 @@ class TestFullDisk:
             patch.setattr(os, "open", full)
             bells.ring(1)
             bells.broadcast(1)
+
+
+UNSHARE = ("unshare", "--mount")
+
+
+def _can_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    mount = "mkdir -p /tmp && mount -t tmpfs tmpfs /tmp"
+    return subprocess.run([*UNSHARE, "sh", "-c", mount], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not _can_mount(), reason="may not mount a small file system")
+def test_a_file_system_that_is_really_full(tmp_path: Path) -> None:
+    """To look into a hole of a mapped file on a full tmpfs is death by SIGBUS."""
+    script = textwrap.dedent(
+        """
+        import os, subprocess, sys
+        from equeue_core._store._bells import Bells
+        path = sys.argv[1]
+        options = ["-t", "tmpfs", "-o", "size=64k"]
+        subprocess.run(["mount", *options, "tmpfs", path], check=True)
+        early, late = Bells(path + "/bell"), Bells(path + "/bell")
+        with early.waiter(jobs=(1,), changes=(1,)) as waiter:
+            waiter.register()
+            waiter.leave()
+        try:
+            with open(path + "/fill", "wb", buffering=0) as file:
+                while True:
+                    file.write(b"x" * 4096)
+        except OSError as error:
+            assert error.errno == 28
+        for bells in (early, late):
+            with bells.waiter(jobs=(1, 20_000), changes=(20_000,)) as waiter:
+                waiter.settle()
+                waiter.register()
+                assert waiter.wait(None)
+                bells.ring(20_000)
+                bells.broadcast(20_000)
+                waiter.settle()
+                waiter.leave()
+            with bells.waiter(jobs=(1,)) as waiter:
+                waiter.register()
+                bells.ring(1)
+                assert waiter.wait(None)
+                waiter.leave()
+        print("alive")
+        """
+    )
+    done = subprocess.run(
+        [*UNSHARE, sys.executable, "-c", script, os.fspath(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=WATCHDOG,
+        cwd=os.fspath(Path(__file__).parents[2]),
+    )
+    assert done.stdout == "alive\n", done.stderr
 
 
 class TestDescriptor:

@@ -177,7 +177,7 @@ class AsyncQueue(Generic[T]):
         """The store's directory, as it was given."""
         return self._queue.path
 
-    async def _submit(self, operation: Callable[..., R], adds: bool = False) -> R:
+    async def _submit(self, operation: Callable[..., R], adds: int = 0) -> R:
         result: R = await self._gatherer.submit(operation, adds)
         return result
 
@@ -220,7 +220,7 @@ class AsyncQueue(Generic[T]):
     async def _put_encoded(self, payloads: list[bytes], spec: books.Spec) -> list[int]:
         await self._gatherer.ready()
         put = partial(self._queue._put_within_limit, self._queue._ledger, payloads, spec)
-        return await self._submit(put, adds=True)
+        return await self._submit(put, adds=1 + sum(map(len, payloads)))
 
     async def get(self, timeout: float | None = None) -> AsyncRecord[T]:
         """See `Queue.get`."""

@@ -33,7 +33,7 @@ class Gatherer:
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, lambda: self._queue._ledger)
 
-    def submit(self, operation: Operation, adds: bool = False) -> asyncio.Future[Any]:
+    def submit(self, operation: Operation, adds: int = 0) -> asyncio.Future[Any]:
         """A future of the operation's result; cancelled before its commit, it is not applied."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:

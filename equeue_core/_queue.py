@@ -131,7 +131,7 @@ class Queue(Generic[T]):
         self._lazy_ledger = environment.ledger(queue_id)
         return self._lazy_ledger
 
-    def _write(self, operation: Operation, adds: bool = False, patient: bool = True) -> Any:
+    def _write(self, operation: Operation, adds: int = 0, patient: bool = True) -> Any:
         if self._closed:
             raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
         return (self.store._opened or self.store._environment).write(operation, adds, patient)
@@ -193,7 +193,7 @@ class Queue(Generic[T]):
             and max_retries is None
             and self._limit is None
         ):
-            job_id: int = self._write(lambda txn: books.put(txn, ledger, raw), True)
+            job_id: int = self._write(lambda txn: books.put(txn, ledger, raw), 1 + len(raw))
             return job_id
         spec = self._spec(priority, delay, run_at, expires_in, unique, max_retries)
         return self._put_encoded([raw], spec)[0]
@@ -246,7 +246,7 @@ class Queue(Generic[T]):
 
     def _put_encoded(self, payloads: list[bytes], spec: books.Spec) -> list[int]:
         put = partial(self._put_within_limit, self._ledger, payloads, spec)
-        job_ids: list[int] = self._write(put, True)
+        job_ids: list[int] = self._write(put, 1 + sum(map(len, payloads)))
         return job_ids
 
     def _put_within_limit(
@@ -263,6 +263,8 @@ class Queue(Generic[T]):
                     f"the store at {self.path} has reached its limit of {self._limit} bytes (map_size): "
                     "complete or purge jobs, then put again"
                 )
+        if spec.unique is not None:
+            _upkeep.expire_holder(txn, ledger, spec.unique, self._options.width)
         return books.put_many(txn, ledger, payloads, spec)
 
     def _has_room(self, txn: Txn, payloads: list[bytes]) -> bool:

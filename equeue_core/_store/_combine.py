@@ -45,7 +45,7 @@ class Request:
 
     __slots__ = ("abandoned", "adds", "batch", "done", "error", "operation", "result", "wake")
 
-    def __init__(self, operation: Operation, adds: bool) -> None:
+    def __init__(self, operation: Operation, adds: int) -> None:
         self.operation = operation
         self.adds = adds
         self.result: Any = None
@@ -70,7 +70,7 @@ class Batch:
 
     __slots__ = ("adds", "flushed", "open")
 
-    def __init__(self, adds: bool) -> None:
+    def __init__(self, adds: int) -> None:
         self.adds = adds
         self.flushed = False
         self.open = threading.Lock()
@@ -87,9 +87,9 @@ def run_all(requests: list[Request], txn: Txn) -> None:
             request.result, request.error = None, refusal
 
 
-def any_adds(requests: list[Request]) -> bool:
-    """Whether there is work added, which has to be flushed: not by what was refused."""
-    return any(request.adds and request.error is None for request in requests)
+def added(requests: list[Request]) -> int:
+    """About how many bytes of work these add, which have to be flushed: none by what was refused."""
+    return sum(request.adds for request in requests if request.error is None)
 
 
 def commit_and_mark(txn: Txn, mark: Callable[[], None]) -> None:
@@ -112,7 +112,7 @@ class Combiner:
         self._company = 1
         self._last_commit = 0.0
 
-    def submit(self, operation: Operation, adds: bool) -> Any:
+    def submit(self, operation: Operation, adds: int) -> Any:
         """Run `operation` in some synced transaction; its result, or its refusal raised."""
         request = Request(operation, adds)
         self._queue.append(request)
@@ -154,14 +154,29 @@ class Combiner:
             requests.remove(own)
             if not requests:
                 return
-        batch = Batch(any_adds(requests))
-        for request in requests:
-            request.batch = batch
         started = time.monotonic()
-        self._environment.transact(partial(run_all, requests), batch.adds, batch.open.release)
-        batch.adds = any_adds(requests)
+        self._commit(requests)
         self._last_commit = time.monotonic() - started
         self._company = len(requests)
+
+    def _commit(self, requests: list[Request]) -> None:
+        """Run requests in one transaction; in one for each if there is something against that: a
+        full disk, say, which concerns some of them only.
+        """
+        batch = Batch(added(requests))
+        for request in requests:
+            request.batch = batch
+        try:
+            self._environment.transact(partial(run_all, requests), batch.adds, batch.open.release)
+        except EQueueError as error:
+            if len(requests) == 1:
+                requests[0].error = error
+                self._tell(requests)
+                return
+            for request in requests:
+                self._commit([request])
+            return
+        batch.adds = added(requests)
         self._finish(batch, requests)
 
     def _finish(self, batch: Batch | None, requests: list[Request]) -> None:
@@ -170,6 +185,9 @@ class Combiner:
         if batch.adds and not batch.flushed:
             self._environment.keep_promise()
         batch.flushed = True
+        self._tell(requests)
+
+    def _tell(self, requests: list[Request]) -> None:
         for request in requests:
             request.done = True
             self._signal(request)

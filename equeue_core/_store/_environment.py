@@ -30,13 +30,14 @@ from typing import TYPE_CHECKING, Any
 
 import lmdb
 
-from equeue_core._store import _failures, _files, _format
+from equeue_core._store import _ballast, _failures, _files, _format
+from equeue_core._store._ballast import Ballast
 from equeue_core._store._bells import Bells
 from equeue_core._store._combine import (
     Combiner,
     Operation,
     Request,
-    any_adds,
+    added,
     commit_and_mark,
     run_all,
 )
@@ -93,20 +94,21 @@ class Environment:
         self._lmdb: lmdb.Environment | None = None
         self._lock_fd = -1
         self._combiner: Combiner | None = None
+        self._ballast = Ballast(directory)
         self._begin: Callable[..., Txn]
         self.bells = Bells(os.path.join(directory, _files.BELLS))
         self.owners = self._new_owners()
 
     # Running operations
 
-    def write(self, operation: Operation, adds: bool = False, patient: bool = True) -> Any:
+    def write(self, operation: Operation, adds: int = 0, patient: bool = True) -> Any:
         """Run `operation(txn)` in a write transaction and commit it; return its result.
 
         Parameters:
             operation: a function of the transaction that changes nothing else and raises an
                 `EQueueError` only before it has written; it may be run several times.
-            adds: it adds work, which mode ``full`` flushes to the disk before this returns, and
-                which may not use the space held back for completing jobs.
+            adds: about how many bytes of work it adds, which mode ``full`` flushes to the disk before
+                this returns, and which may not use the space held back for completing jobs.
             patient: wait for the lock, as long as it takes.
 
         Raises:
@@ -129,7 +131,7 @@ class Environment:
             return result
         return self._combiner.submit(operation, adds)
 
-    def write_all(self, operations: list[Operation], adds: bool) -> None:
+    def write_all(self, operations: list[Operation], adds: int) -> None:
         """Run several operations in one transaction of their own: all, or (if one is refused)
         none.
         """
@@ -167,8 +169,8 @@ class Environment:
             self.after_fork()
         if self.chores:
             self._run_chores(patient)
-        self.transact(partial(run_all, requests), any_adds(requests), patient=patient)
-        if any_adds(requests):
+        self.transact(partial(run_all, requests), added(requests), patient=patient)
+        if added(requests):
             self.keep_promise()
 
     def read(self, operation: Operation) -> Any:
@@ -182,7 +184,7 @@ class Environment:
     def transact(
         self,
         operation: Operation,
-        adds: bool = False,
+        adds: int = 0,
         mark: Callable[[], None] | None = None,
         lock: int = _EXCLUSIVE,
         patient: bool = True,
@@ -200,8 +202,7 @@ class Environment:
                 generation = self._generation = self._generation + 1
                 if self._txns:
                     self._abort()
-                if self._after:
-                    self._after = []
+                self._after.clear()
                 try:
                     _flock(self._lock_fd, lock if patient else lock | fcntl.LOCK_NB)
                     # No bytecode between begin and append: a handler in between could not abort it.
@@ -209,6 +210,8 @@ class Environment:
                     if self._generation != generation:
                         continue
                     txn = self._txns[-1]
+                    if adds:
+                        self._spare_the_rest(txn, adds)
                     result = operation(txn)
                     if mark is None:
                         txn.commit()
@@ -257,7 +260,19 @@ class Environment:
                 except lmdb.Error as error:
                     raise _failures.translate(error, self.directory) from error
 
-    def _starts_over(self, error: BaseException, generation: int, adds: bool) -> bool:
+    def _spare_the_rest(self, txn: Txn, adds: int) -> None:
+        """Refuse to add work when what room is left is needed for completing jobs."""
+        self._ballast.count(adds)
+        if not self._ballast.spent:
+            return
+        assert self._lmdb is not None
+        pages = txn.stat()
+        used = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
+        free = (self._lmdb.info()["last_pgno"] + 1 - used) * pages["psize"]
+        if free < adds + _ballast.SIZE:
+            raise _failures.disk_full(self.directory)
+
+    def _starts_over(self, error: BaseException, generation: int, adds: int) -> bool:
         """Clean up after a failed transaction. True: run it again. Raises the engine's error for
         LMDB's.
         """
@@ -270,7 +285,7 @@ class Environment:
         if isinstance(error, lmdb.PanicError):
             # LMDB refuses the environment after a failed write of a meta page; a fresh one is sound.
             self._close_lmdb()
-        if _failures.is_disk_full(error) and not adds and _failures.drop_ballast(self.directory):
+        if _failures.is_disk_full(error) and not adds and self._ballast.drop():
             return True
         raise _failures.translate(error, self.directory) from error
 
@@ -326,7 +341,7 @@ class Environment:
                 os.close(lock_fd)
             else:
                 _flock(self._lock_fd, _UNLOCK)
-        _failures.make_ballast(self.directory)
+        self._ballast.make()
 
     def _open_data(self, lock_fd: int) -> None:
         data_fd = _files.open_file(self.directory, _files.DATA)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from equeue_core._store import _failures, _mounts
 from equeue_core.errors import (
+    DiskFull,
     NetworkFileSystemError,
     QueueCorrupted,
     StoreAccessError,
@@ -63,8 +64,10 @@ def prepare_directory(path: str, allow_network_fs: bool) -> str:
     return real
 
 
-def access_error(path: str, error: OSError) -> StoreAccessError:
+def access_error(path: str, error: OSError) -> StoreAccessError | DiskFull:
     """`error` about `path`, in words that say what to do."""
+    if error.errno in _failures.NO_ROOM:
+        return _failures.disk_full(path, error.errno)
     if error.errno in (errno.EACCES, errno.EPERM):
         why = (
             f"no permission to read and write the store at {path!r} as user {_user()}: give this user the "

@@ -14,9 +14,9 @@ class Waiter:
     """Sleeps until one of its bells rings. Use it as a context manager, or `close` it.
 
     The order of calls: look for a job and, in the transaction that found none, `settle()` then
-    `register()`; `wait()`; look again. In the transaction that found one: `served()`. Who gives up
-    before a look calls `leave()` in a transaction of its own. A waiter that is closed while it is
-    registered stays counted, as if it had been killed.
+    `register()`; `wait()`; look again. In the transaction that found one: `settle()`, then
+    `leave()`. Who gives up before a look calls `leave()` in a transaction of its own. A waiter
+    that is closed while it is registered stays counted, as if it had been killed.
     """
 
     __slots__ = ("_line",)
@@ -56,8 +56,7 @@ class Waiter:
         """Be counted no longer [lock held]. Harmless if repeated, or never registered.
 
         A token that is there is handed on to another sleeper, because perhaps nobody has looked
-        for its job. After a look, `settle` first (or call `served`), or somebody else is woken for
-        nothing.
+        for its job. After a look, call `settle` first, or somebody else is woken for nothing.
         """
         line = self._line
         if line is not None and line.seats:

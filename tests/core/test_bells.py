@@ -613,6 +613,20 @@ class TestFiles:
         bells.close()
         assert os.listdir(tmp_path) == []
 
+    def test_without_fifos_there_is_nothing_to_ring(self, tmp_path: Path) -> None:
+        bells = Bells(os.fspath(tmp_path / "bell"), NapPoller)
+        with bells.waiter(jobs=(1,), changes=(1,)) as waiter:
+            waiter.register()
+            bells.ring(1)
+            bells.broadcast(1)
+            bells.reset([1])
+            assert waiter.wait(None)
+            waiter.settle()
+            waiter.leave()
+            assert waiter.fileno() == -1
+        bells.close()
+        assert os.listdir(tmp_path) == []
+
     def test_the_counts_are_sparse(self, bells: Bells) -> None:
         bells.waiter(jobs=(1,)).register()
         state = os.stat(os.path.join(bells.directory, "sleepers"))

@@ -42,9 +42,12 @@ from equeue_core.errors import (
     StoreBusy,
     StoreError,
     StoreOptionError,
+    StoreRemoved,
     StoreVersionError,
     TransactionError,
 )
+
+__version__ = "0.1.0"
 
 __all__ = [
     "AsyncQueue",
@@ -79,6 +82,7 @@ __all__ = [
     "StoreBusy",
     "StoreError",
     "StoreOptionError",
+    "StoreRemoved",
     "StoreVersionError",
     "Transaction",
     "TransactionError",

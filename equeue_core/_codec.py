@@ -27,7 +27,19 @@ class MsgpackCodec:
 
     @staticmethod
     def decode(raw: bytes) -> Any:
-        return msgpack.unpackb(raw, strict_map_key=False)
+        try:
+            return msgpack.unpackb(raw, strict_map_key=False)
+        except TypeError:
+            # A tuple as a dict's key comes back as a list, which cannot be one.
+            return msgpack.unpackb(raw, strict_map_key=False, object_pairs_hook=_with_tuples)
+
+
+def _with_tuples(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    return {_as_key(key): value for key, value in pairs}
+
+
+def _as_key(key: Any) -> Any:
+    return tuple(map(_as_key, key)) if isinstance(key, list) else key
 
 
 def checked_encode(codec: Codec, value: Any) -> bytes:

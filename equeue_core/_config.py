@@ -142,7 +142,11 @@ def due_time(now: float, delay: float | None, run_at: datetime | float | None) -
         return now + seconds("delay", delay)
     if isinstance(run_at, datetime):
         return run_at.timestamp()
-    if run_at is not None and not math.isfinite(_number("run_at", run_at)):
+    if run_at is None:
+        return None
+    if isinstance(run_at, bool) or not isinstance(run_at, (int, float)):
+        raise TypeError(f"run_at must be a datetime or epoch seconds, not {type(run_at).__name__}")
+    if not math.isfinite(_number("run_at", run_at)):
         raise ValueError(f"run_at must be a datetime or epoch seconds, not {run_at!r}")
     return run_at
 

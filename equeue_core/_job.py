@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import msgpack
 
@@ -33,6 +33,10 @@ class State(str, enum.Enum):
     """Cancelled or expired before it ran; kept for the queue's ``vacuum_interval``."""
 
     __str__ = str.__str__
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise ValueError(f"there is no state {value!r}: it is one of {', '.join(cls)}")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
@@ -82,6 +82,18 @@ class Queue(Generic[T]):
         allow_network_fs: bool = False,
     ) -> None:
         self.name = check_name(name)
+        # For pickle: a fresh handle with the same options where it is unpickled.
+        self._arguments = {
+            "lease_time": lease_time,
+            "max_retries": max_retries,
+            "backoff": backoff,
+            "map_size": map_size,
+            "do_recover": do_recover,
+            "recover_interval": recover_interval,
+            "do_vacuum": do_vacuum,
+            "vacuum_interval": vacuum_interval,
+            "codec": codec,
+        }
         self._options = config.queue_options(
             lease_time=lease_time,
             max_retries=max_retries,
@@ -220,6 +232,11 @@ class Queue(Generic[T]):
         return self._put_encoded(encoded, spec) if encoded else []
 
     def _encode_all(self, payloads: Iterable[T]) -> list[bytes]:
+        if isinstance(payloads, (str, bytes, Mapping)):
+            raise TypeError(
+                f"put_many takes an iterable of payloads, not one {type(payloads).__name__}: "
+                "call put(), or put_many([payload])"
+            )
         codec = self._options.codec
         return [checked_encode(codec, payload) for payload in payloads]
 
@@ -558,5 +575,29 @@ class Queue(Generic[T]):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A store of its own becomes one of the new handle's own, also when it is only copied.
+        own = self.store.__reduce__() if self._owns_store else None
+        shared = None if self._owns_store else self.store
+        return _rebuild, (type(self), own, shared, self.name, self._arguments)
+
     def __repr__(self) -> str:
-        return f"<Queue {self.name!r} at {self.path!r}>"
+        closed = ", closed" if self._closed else ""
+        return f"<Queue {self.name!r} at {self.path!r}{closed}>"
+
+
+def _rebuild(
+    kind: type[Queue[Any]],
+    own: tuple[Any, ...] | None,
+    shared: Store | None,
+    name: str,
+    arguments: dict[str, Any],
+) -> Queue[Any]:
+    """A queue handle from its pickle."""
+    if own is None:
+        assert shared is not None
+        return kind(shared, name, **arguments)
+    make_store, store_arguments = own
+    queue = kind(make_store(*store_arguments), name, **arguments)
+    queue._owns_store = True
+    return queue

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import reprlib
 import traceback as tracebacks
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn
 
 from equeue_core import _clock
 from equeue_core import _ledger as books
 from equeue_core._config import seconds as check_seconds
 from equeue_core._job import encode_result
+from equeue_core._retry import delay_of
 from equeue_core._typing import T
 
 if TYPE_CHECKING:
@@ -174,10 +176,22 @@ class Record(Generic[T]):
         self, error: str | BaseException | None, delay: float | None
     ) -> partial[None]:
         backoff = self._queue._options.backoff
-        if delay is None and backoff is not None:
-            delay = backoff(self.retries + 1)
-        wait = 0.0 if delay is None else check_seconds("delay", delay)
-        return partial(books.nack, error=describe_error(error), delay=wait)
+        described = describe_error(error)
+        if delay is not None:
+            wait = check_seconds("delay", delay)
+        elif backoff is None:
+            wait = 0.0
+        else:
+            wait, wrong = delay_of(backoff, self.retries + 1)
+            if wrong:
+                described = described or {"at": _clock.wall(), "message": "nacked"}
+                described["message"] += f" ({wrong})"
+        return partial(books.nack, error=described, delay=wait)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Record cannot be pickled: the claim is this process's; pass on its payload and job_id"
+        )
 
     def _complete(self, operation: partial[None]) -> None:
         self._queue._write(partial(operation, ledger=self._queue._ledger, token=self._token()))
@@ -187,9 +201,9 @@ class Record(Generic[T]):
         return books.Token(self.job_id, self.attempt, self._owner)
 
     def __repr__(self) -> str:
+        payload = reprlib.repr(self.payload)
         return (
-            f"<Record of job {self.job_id} in {self.queue!r}, delivery {self.attempt}: "
-            f"{self.payload!r}>"
+            f"<Record of job {self.job_id} in {self.queue!r}, delivery {self.attempt}: {payload}>"
         )
 
     # The destructor: calls `_dropped`, which notes down that the job is to be given back. It is found

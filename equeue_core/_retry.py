@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from typing import cast
 
 Backoff = Callable[[int], float]
 """From the number of retries that the job has now spent (1 after its first nack) to seconds of
@@ -48,11 +49,27 @@ def as_backoff(value: float | Backoff | None) -> Backoff | None:
     Raises:
         TypeError, ValueError: it is neither None, nor seconds, nor callable.
     """
+    if value is cast("object", exponential_backoff):
+        raise TypeError("backoff=exponential_backoff lacks its call: backoff=exponential_backoff()")
     if value is None or callable(value):
         return value
-    if isinstance(value, bool):
-        raise TypeError("backoff must be seconds, a callable or None, not bool")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"backoff must be seconds, a callable or None, not {type(value).__name__}")
     seconds = float(value)
     if not 0 <= seconds < math.inf:
         raise ValueError(f"backoff must be seconds >= 0, a callable or None, not {value!r}")
     return lambda retries: seconds
+
+
+def delay_of(backoff: Backoff, retries: int) -> tuple[float, str]:
+    """The seconds that `backoff` asks for, and what is wrong with it (an empty string: nothing).
+
+    A back-off that fails must not keep the job from being nacked: it then retries at once.
+    """
+    try:
+        delay = float(backoff(retries))
+    except Exception as error:  # noqa: BLE001 - whatever a user's function raises
+        return 0.0, f"the queue's backoff raised {type(error).__name__}: {error}"
+    if not 0 <= delay < math.inf:
+        return 0.0, f"the queue's backoff returned {delay}, not seconds >= 0"
+    return delay, ""

@@ -73,7 +73,11 @@ class Store:
     def _open(self) -> Environment:
         with self._opening:
             if self._opened is None:
-                self._opened = _registry.acquire(self._absolute, self._sync, self._allow_network_fs)
+                opened = _registry.acquire(self._absolute, self._sync, self._allow_network_fs)
+                if self._opened is None:
+                    self._opened = opened
+                else:  # by a signal handler meanwhile: one handle, once
+                    _registry.release(opened)
             return self._opened
 
     def _adopt(self, queue: Queue[Any]) -> None:
@@ -171,5 +175,16 @@ class Store:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (self._absolute, self._sync, self._map_size, self._allow_network_fs)
+        return _rebuild, (type(self), *arguments)
+
     def __repr__(self) -> str:
-        return f"<Store at {self.path!r}>"
+        return f"<Store at {self.path!r}{', closed' if self._closed else ''}>"
+
+
+def _rebuild(
+    kind: type[Store], path: str, sync: Sync, map_size: int | None, allow_network_fs: bool
+) -> Store:
+    """A store handle from its pickle: not open yet."""
+    return kind(path, sync=sync, map_size=map_size, allow_network_fs=allow_network_fs)

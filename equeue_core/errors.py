@@ -24,6 +24,7 @@
         ├── ForeignStoreError
         ├── StoreAccessError        (also OSError)
         ├── NetworkFileSystemError
+        ├── StoreRemoved
         └── StoreBusy
 
 Invalid arguments (a negative delay, a name that is not a string) raise the built-in ``ValueError`` or
@@ -60,6 +61,7 @@ __all__ = [
     "StoreBusy",
     "StoreError",
     "StoreOptionError",
+    "StoreRemoved",
     "StoreVersionError",
     "TransactionError",
 ]
@@ -175,6 +177,10 @@ class NetworkFileSystemError(StoreError):
     """The directory is on a network file system, where kernel locks and memory maps are not
     coherent.
     """
+
+
+class StoreRemoved(StoreError):
+    """The directory was removed or replaced while it was open: close the handle and make a new one."""
 
 
 class StoreBusy(StoreError):

@@ -48,7 +48,7 @@ class ManagementContract:
     @pytest.mark.contract("MAN-01")
     def test_cancelling_takes_one_job_out_of_the_middle(self, backend: Backend) -> None:
         queue = backend.open()
-        queue.put_many("abcde")
+        queue.put_many(list("abcde"))
         queue.cancel(3)
         assert drain(queue) == ["a", "b", "d", "e"]
 

@@ -29,7 +29,7 @@ class PausingContract:
     @pytest.mark.contract("PAU-02")
     def test_a_paused_queue_takes_jobs_and_completions(self, backend: Backend) -> None:
         queue = backend.open()
-        queue.put_many("abc")
+        queue.put_many(list("abc"))
         records = queue.get_many(3, timeout=0)
         queue.pause()
         queue.put("new")

@@ -113,6 +113,15 @@ class RetriesContract:
         assert "test_an_exception_is_recorded_with_its_traceback" in recorded.traceback
 
     @pytest.mark.contract("RET-05")
+    def test_of_many_errors_the_first_and_the_latest_are_kept(self, backend: Backend) -> None:
+        queue = backend.open(max_retries=20)
+        job_id = queue.put("x")
+        for number in range(1, 16):
+            queue.get_nowait().nack(f"attempt {number}")
+        kept = [error.attempt for error in queue.job(job_id).errors]
+        assert kept == [1, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+
+    @pytest.mark.contract("RET-05")
     def test_errors_survive_closing(self, backend: Backend) -> None:
         queue = backend.open()
         job_id = put_failed(queue)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from equeue_core import AsyncQueue, Queue, Store
+from equeue_core import AsyncQueue, Queue, Store, exponential_backoff
 from tests.contract.helpers import WATCHDOG, assert_counts, drain, snapshot
 
 NAN, INF = math.nan, math.inf
@@ -204,31 +204,53 @@ def test_a_bad_completion_keeps_the_job_in_hand(
     assert_counts(queue, done=1)
 
 
-@pytest.mark.contract("BAD-04")
-@pytest.mark.parametrize("nonsense", [-1, NAN, INF, "soon"])
-def test_a_backoff_that_makes_nonsense_keeps_the_job(store: Store, nonsense: Any) -> None:
-    queue = store.queue(backoff=lambda retries: nonsense)
-    queue.put("x")
-    record = queue.get_nowait()
-    with pytest.raises((ValueError, TypeError)):
-        record.nack()
-    assert_counts(queue, running=1)
-    record.nack(delay=0)
-    assert_counts(queue, pending=1)
+def broken_policy(retries: int) -> float:
+    raise LookupError("no such policy")
 
 
-@pytest.mark.contract("BAD-04")
-def test_a_backoff_that_raises_keeps_the_job(store: Store) -> None:
-    def backoff(retries: int) -> float:
-        raise LookupError("no such policy")
-
+@pytest.mark.contract("BAD-07")
+@pytest.mark.parametrize(
+    ("backoff", "why"),
+    [
+        (lambda retries: -1, "returned -1"),
+        (lambda retries: NAN, "returned nan"),
+        (lambda retries: INF, "returned inf"),
+        (lambda retries: "soon", "raised ValueError"),
+        (lambda: 3, "raised TypeError"),
+        (broken_policy, "raised LookupError: no such policy"),
+    ],
+)
+def test_a_failing_backoff_retries_at_once_and_says_so(
+    store: Store, backoff: Any, why: str
+) -> None:
     queue = store.queue(backoff=backoff)
-    queue.put("x")
-    record = queue.get_nowait()
-    with pytest.raises(LookupError, match="no such policy"):
-        record.nack()
-    record.ack()
-    assert_counts(queue, done=1)
+    job_id = queue.put("x")
+    queue.get_nowait().nack("the handler's own error")
+    assert_counts(queue, pending=1)
+    (error,) = queue.job(job_id).errors
+    assert error.message.startswith("the handler's own error (the queue's backoff ")
+    assert why in error.message
+
+
+@pytest.mark.contract("BAD-08")
+@pytest.mark.parametrize("backoff", [exponential_backoff, "3", True, [1]])
+def test_what_is_no_backoff_is_refused_when_the_queue_is_made(store: Store, backoff: Any) -> None:
+    with pytest.raises(TypeError, match="backoff"):
+        store.queue(backoff=backoff)
+
+
+@pytest.mark.contract("BAD-09")
+@pytest.mark.parametrize("payloads", ["abc", b"abc", {"to": "somebody"}])
+def test_put_many_of_one_payload_is_refused(queue: Queue, payloads: Any) -> None:
+    with pytest.raises(TypeError, match="put_many takes an iterable of payloads"):
+        queue.put_many(payloads)
+    assert_counts(queue)
+
+
+@pytest.mark.contract("BAD-10")
+def test_a_tuple_as_a_key_comes_back(queue: Queue) -> None:
+    queue.put({(1, (2, "three")): [4], "k": {(5,): None}})
+    assert queue.get_nowait().payload == {(1, (2, "three")): [4], "k": {(5,): None}}
 
 
 NAMES = [

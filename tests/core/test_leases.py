@@ -57,7 +57,7 @@ def test_who_is_late_changes_nothing(leased: Queue, clock: Clock, verb: str) -> 
 
 @pytest.mark.contract("LEA-02")
 def test_recover_gives_expired_jobs_back(leased: Queue, clock: Clock) -> None:
-    leased.put_many("abc")
+    leased.put_many(list("abc"))
     records = leased.get_many(3, timeout=0)
     clock.advance(31)
     assert leased.recover() == 3

@@ -47,7 +47,7 @@ def test_sigkill_gives_the_job_to_an_idle_consumer_within_100_ms(
 
 def test_everything_a_killed_worker_held_comes_back_in_order(path: Path, remote: Starter) -> None:
     with Queue(path, sync="off") as queue:
-        ids = queue.put_many("abcde")
+        ids = queue.put_many(list("abcde"))
         worker = remote()
         assert [worker.call("get", 10)["id"] for _ in ids] == ids
         idle = remote()

@@ -12,6 +12,7 @@ from equeue_core import _admin, _check
 from equeue_core._store import _files, _format, _registry
 from equeue_core._store._names import all_queues
 from equeue_core._store._ownership import owner_rows
+from equeue_core._store._permissions import hand_over
 from equeue_core.errors import DiskFull, StoreAccessError
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ def compact(environment: Environment) -> tuple[int, int]:
 
     def swap() -> None:
         os.replace(os.path.join(work, _files.DATA), data)
+        os.chmod(data, 0o600)
+        hand_over(data)
         _files.sync_directory(environment.directory)
 
     shutil.rmtree(work, ignore_errors=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 
+from equeue_core._store._permissions import hand_over
+
 NAME = "ballast"
 
 SIZE = 1 << 20
@@ -81,6 +83,7 @@ class Ballast:
                 if written < SIZE:
                     os.ftruncate(descriptor, 0)
                 os.close(descriptor)
+            hand_over(self._path)
         return written == SIZE
 
     def _free(self) -> int:

@@ -6,6 +6,7 @@ import mmap
 import os
 
 from equeue_core._store._bell_descriptor import Descriptor, open_file
+from equeue_core._store._permissions import make_directory
 
 SLOTS = 1 << 17
 MAXIMUM = (1 << 32) - 1
@@ -75,5 +76,5 @@ def _opened(path: str) -> Descriptor:
     try:
         return open_file(path, flags)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_directory(os.path.dirname(path))
         return open_file(path, flags)

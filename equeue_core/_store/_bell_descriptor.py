@@ -15,6 +15,8 @@ import struct
 import sys
 from io import FileIO
 
+from equeue_core._store._permissions import hand_over, make_directory
+
 if sys.platform != "win32":
     import fcntl
     import termios
@@ -37,7 +39,10 @@ class Descriptor(FileIO):
 
 def open_file(path: str, flags: int) -> Descriptor:
     """The file at `path`; made with mode 0600 if `flags` ask for it."""
-    return next(map(Descriptor, map(os.open, (path,), (flags | _CLOEXEC,), (0o600,)), ("rb+",)))
+    opened = next(map(Descriptor, map(os.open, (path,), (flags | _CLOEXEC,), (0o600,)), ("rb+",)))
+    if flags & os.O_CREAT:
+        hand_over(path)
+    return opened
 
 
 def open_fifo(path: str, flags: int) -> Descriptor:
@@ -49,9 +54,10 @@ def open_fifo(path: str, flags: int) -> Descriptor:
             return opened
         os.unlink(path)  # what a copying tool makes of a FIFO
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_directory(os.path.dirname(path))
     try:
         os.mkfifo(path, 0o600)
+        hand_over(path)
     except FileExistsError:
         pass
     return open_file(path, flags)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from equeue_core import Queue, QueueEmpty, Record
@@ -38,7 +39,7 @@ def work(path: str) -> None:
     with Queue[str](path, "demo") as queue:
         while True:
             try:
-                record = queue.get(timeout=1.0)
+                record = queue.get(timeout=2.0)
             except QueueEmpty:
                 return
             _handle(path, record)
@@ -59,35 +60,43 @@ def _start(role: str, path: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "equeue_core.demo", role, path])
 
 
-def _wait_for_lines(file: Path, number: int) -> list[tuple[int, float]]:
-    """The first `number` process ids and times in the log of the slow job."""
+def _lines(log: Path) -> list[list[str]]:
+    """Process id and time of each start of the slow job."""
+    return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        lines = file.read_text().splitlines() if file.exists() else []
-        if len(lines) >= number:
-            return [(int(pid), float(at)) for pid, at in map(str.split, lines[:number])]
-        time.sleep(0.001)
-    raise TimeoutError("the demo's workers did not start: is the machine overloaded?")
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the demo's workers did not get on: is the machine overloaded?")
+        time.sleep(0.002)
 
 
 def show(path: str) -> bool:
     """Run the demo in the directory `path`; whether every job ran as it should."""
-    say(f"One directory is the whole queue. A producer process puts {JOBS} jobs into it.")
-    producer = _start("produce", path)
-    if producer.wait() != 0:
-        raise RuntimeError("the producer failed")
-    say(f"{WORKERS} worker processes start. The first job is a slow one: {SLOW!r}.")
-    workers = [_start("work", path) for _ in range(WORKERS)]
     log = Path(path) / "slow"
-    ((victim, _),) = _wait_for_lines(log, 1)
-    say(f"Process {victim} works on it. It is killed with SIGKILL: no clean-up, no last word.")
-    killed = time.monotonic()
-    os.kill(victim, signal.SIGKILL)
-    _, (heir, taken) = _wait_for_lines(log, 2)
-    say(f"Process {heir} has taken the job over, {(taken - killed) * 1000:.1f} ms after the kill.")
-    for worker in workers:
-        worker.wait()
     with Queue[str](path, "demo") as queue:
+        say(
+            f"One directory is the whole queue. {WORKERS} worker processes start and wait for jobs."
+        )
+        workers = [_start("work", path) for _ in range(WORKERS)]
+        _wait_until(lambda: len(queue.store.owners()) == WORKERS)
+        say(f"A producer process puts {JOBS} jobs. The first one is slow: {SLOW!r}.")
+        if _start("produce", path).wait() != 0:
+            raise RuntimeError("the producer failed")
+        _wait_until(lambda: len(_lines(log)) == 1 and queue.stats()["done"] == JOBS - 1)
+        victim = int(_lines(log)[0][0])
+        say(f"The others are done; process {victim} still works on the slow job.")
+        say("It is killed with SIGKILL: no clean-up, no last word.")
+        killed = time.monotonic()
+        os.kill(victim, signal.SIGKILL)
+        _wait_until(lambda: len(_lines(log)) == 2)
+        heir, taken = _lines(log)[1]
+        after = (float(taken) - killed) * 1000
+        say(f"Process {heir} has taken the job over, {after:.1f} ms after the kill.")
+        for worker in workers:
+            worker.wait()
         slow, counts = queue.job(1), queue.stats()
         say(f"The workers are done. Counts: {counts}.")
         say(f"The slow job was delivered {slow.attempts} times: {slow.errors[0].message}.")

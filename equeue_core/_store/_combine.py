@@ -134,8 +134,11 @@ class Combiner:
                 return False
             self._lead(request)
         finally:
-            with contextlib.suppress(RuntimeError):  # not ours: somebody else leads
+            # Its first call: an exception that arrives in another one would leave the lock behind.
+            try:
                 self._leading.release()
+            except RuntimeError:  # not ours: somebody else leads
+                pass
         # After the release: whoever queued later found the leadership free, whoever queued before
         # is seen here.
         if self._queue:

@@ -20,9 +20,11 @@ outside it, so
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -30,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import lmdb
 
-from equeue_core._store import _ballast, _failures, _files, _format
+from equeue_core._store import _apart, _ballast, _failures, _files, _format
 from equeue_core._store._ballast import Ballast
 from equeue_core._store._bells import Bells
 from equeue_core._store._combine import (
@@ -43,7 +45,7 @@ from equeue_core._store._combine import (
 )
 from equeue_core._store._owners import Owners
 from equeue_core._store._txn import Txn
-from equeue_core.errors import EQueueError, QueueClosed, StoreBusy
+from equeue_core.errors import EQueueError, QueueClosed, StoreBusy, StoreRemoved
 
 if TYPE_CHECKING:
     from equeue_core._ledger import Ledger
@@ -53,7 +55,11 @@ _VIRTUAL_SIZE = 1 << 40
 sparse.
 """
 
+_LOOK_EVERY = 0.05
+"""Seconds of use between two looks whether the directory is still there."""
+
 _getpid = os.getpid
+_monotonic = time.monotonic
 _flock = fcntl.flock
 _EXCLUSIVE = fcntl.LOCK_EX
 _SHARED = fcntl.LOCK_SH
@@ -91,8 +97,11 @@ class Environment:
         # The transaction in hand, if there is one. A list, because C code can append to it.
         self._txns: list[Txn] = []
         self._after: list[Callable[[], None]] = []
+        self._opening = threading.Lock()
+        self._is_open = False
         self._lmdb: lmdb.Environment | None = None
         self._lock_fd = -1
+        self._look_again_at = 0.0
         self._combiner: Combiner | None = None
         self._ballast = Ballast(directory)
         self._begin: Callable[..., Txn]
@@ -195,8 +204,8 @@ class Environment:
             try:
                 if not gate.acquire(patient):
                     raise BlockingIOError("another thread is using the store")
-                if self._lmdb is None:
-                    self._open()
+                if not self._is_open or _monotonic() >= self._look_again_at:
+                    self._look_around()
                 # Numbered before the lock is taken: a handler that runs from here on makes us start
                 # over.
                 generation = self._generation = self._generation + 1
@@ -232,6 +241,18 @@ class Environment:
                     gate.release()
                 except RuntimeError:  # interrupted while waiting for it
                     pass
+
+    def _look_around(self) -> None:
+        """Open if need be; notice that the directory was deleted: work put into deleted files is lost."""
+        if not self._is_open:
+            self._open()
+        self._look_again_at = _monotonic() + _LOOK_EVERY
+        if os.fstat(self._lock_fd).st_nlink == 0:
+            self._look_again_at = 0.0
+            raise StoreRemoved(
+                f"the store at {self.directory} was removed while it was in use: close the handle and "
+                "make a new one"
+            )
 
     def ledger(self, queue_id: int) -> Ledger:
         """The keys of a queue."""
@@ -324,24 +345,42 @@ class Environment:
     def open(self) -> None:
         """Open the store now instead of at the first operation."""
         with self._gate:
-            if self._lmdb is None:
+            if not self._is_open:
                 self._open()
 
     def _open(self) -> None:
         if self.handles == 0:
             raise QueueClosed(f"the store at {self.directory} is closed")
-        lock_fd = _files.open_file(self.directory, _files.LOCK)
+        # A handler that uses the store in the middle of this would wait for the lock held here.
+        _apart.run(self._open_now)
+
+    def _open_now(self) -> None:
+        with self._opening:
+            if self._is_open:
+                return
+            if self._lock_fd < 0:
+                self._lock_fd = _files.open_file(self.directory, _files.LOCK)
+            _flock(self._lock_fd, _EXCLUSIVE)
+            try:
+                self._open_data(self._lock_fd)
+                self._show_presence()
+                self._is_open = True
+            except BaseException:
+                os.close(self._lock_fd)
+                self._lock_fd = -1
+                raise
+            _flock(self._lock_fd, _UNLOCK)
+            self._ballast.make()
+
+    def _show_presence(self) -> None:
         try:
-            _flock(lock_fd, _EXCLUSIVE)
-            self._open_data(lock_fd)
             self.owners.open()
-            self._lock_fd, lock_fd = lock_fd, -1
-        finally:
-            if lock_fd >= 0:
-                os.close(lock_fd)
-            else:
-                _flock(self._lock_fd, _UNLOCK)
-        self._ballast.make()
+        except BlockingIOError as error:
+            raise StoreBusy(
+                f"another process has the store at {self.directory} for itself: try again"
+            ) from error
+        except OSError as error:
+            raise _files.access_error(self.directory, error) from error
 
     def _open_data(self, lock_fd: int) -> None:
         data_fd = _files.open_file(self.directory, _files.DATA)
@@ -403,8 +442,9 @@ class Environment:
     def say_farewell(self) -> None:
         """Give back what this process still holds, so that going is not taken for a crash."""
         if self.farewell is not None and self.owners.owner_id is not None:
-            while not self.write(self.farewell):
-                pass
+            with contextlib.suppress(StoreRemoved):
+                while not self.write(self.farewell):
+                    pass
 
     def close(self) -> None:
         """Close; a later operation opens again as long as there are handles."""
@@ -421,6 +461,7 @@ class Environment:
                 self._lock_fd = -1
 
     def _close_lmdb(self) -> None:
+        self._is_open = False
         if self._lmdb is not None:
             self._lmdb.close()
             self._lmdb = None
@@ -474,6 +515,7 @@ class Environment:
                         work()
                     finally:
                         self._open_lmdb(self._lock_fd)
+                        self._is_open = True
             except BlockingIOError as error:
                 raise StoreBusy(
                     f"another process has the store at {self.directory} open: stop it first"
@@ -504,9 +546,11 @@ class Environment:
     def before_fork(self) -> None:
         """Let no transaction be open in any other thread at the moment of the fork."""
         self._gate.acquire()
+        self._opening.acquire()
 
     def after_fork_in_parent(self) -> None:
         """Go on."""
+        self._opening.release()
         self._gate.release()
 
     def after_fork(self) -> None:
@@ -515,6 +559,7 @@ class Environment:
         """
         self._pid = os.getpid()
         self._gate = threading.RLock()
+        self._opening = threading.Lock()
         self._generation += 1
         self._combiner = None
         self._after = []

@@ -11,6 +11,7 @@ import struct
 from pathlib import Path
 
 from equeue_core._store import _failures, _mounts
+from equeue_core._store._permissions import hand_over
 from equeue_core.errors import (
     DiskFull,
     NetworkFileSystemError,
@@ -66,7 +67,7 @@ def prepare_directory(path: str, allow_network_fs: bool) -> str:
 
 def access_error(path: str, error: OSError) -> StoreAccessError | DiskFull:
     """`error` about `path`, in words that say what to do."""
-    if error.errno in _failures.NO_ROOM:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _failures.disk_full(path, error.errno)
     if error.errno in (errno.EACCES, errno.EPERM):
         why = (
@@ -85,11 +86,7 @@ def _user() -> str:
 
 
 def open_file(directory: str, name: str) -> int:
-    """A read-write descriptor of `directory`/`name`, made with mode 0600 if missing.
-
-    Made by root in another user's directory, the file is given to that user, so that a single
-    command run as root does not lock the application out of its own store.
-    """
+    """A read-write descriptor of `directory`/`name`, made with mode 0600 if missing."""
     path = os.path.join(directory, name)
     flags = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
     try:
@@ -97,18 +94,10 @@ def open_file(directory: str, name: str) -> int:
             return os.open(path, flags)
         except FileNotFoundError:
             descriptor = os.open(path, flags | os.O_CREAT, 0o600)
-            _give_to_directory_owner(directory, descriptor)
+            hand_over(path)
             return descriptor
     except OSError as error:
         raise access_error(path, error) from error
-
-
-def _give_to_directory_owner(directory: str, descriptor: int) -> None:
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        return
-    owner = os.stat(directory)
-    if owner.st_uid != 0:
-        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def mark_in_use(lock_descriptor: int) -> None:

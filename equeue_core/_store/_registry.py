@@ -29,20 +29,18 @@ def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
     with _lock:
         directory = _files.prepare_directory(path, allow_network_fs)
         key = _identity(directory)
-        environment = _environments.get(key)
-        if environment is None:
-            environment = Environment(directory, sync)
-            environment.handles = 1
+        # Known before it is open: a signal handler that comes in between has to find it.
+        environment = _environments.setdefault(key, Environment(directory, sync))
+        environment.handles += 1
+        try:
             environment.open()
-            _environments[key] = environment
-        else:
-            environment.handles += 1
-            environment.open()
-            try:
-                check_sync(sync, environment.sync, directory)
-            except BaseException:
-                environment.handles -= 1
-                raise
+            check_sync(sync, environment.sync, directory)
+        except BaseException:
+            environment.handles -= 1
+            if environment.handles == 0:
+                _environments.pop(key, None)
+                environment.close()
+            raise
         return environment
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 Backoff = Callable[[int], float]
@@ -33,14 +34,24 @@ def exponential_backoff(
             "exponential_backoff needs first >= 0, factor >= 1, maximum >= 0 and jitter from 0 to 1"
         )
 
-    def delay(retries: int) -> float:
-        try:
-            full = min(maximum, first * factor ** (retries - 1))
-        except OverflowError:
-            full = maximum
-        return full * (1 - jitter * random.random())
+    return _Exponential(first, factor, maximum, jitter)
 
-    return delay
+
+@dataclass(frozen=True)
+class _Exponential:
+    """A class and not a closure, so that a queue with it can be pickled."""
+
+    first: float
+    factor: float
+    maximum: float
+    jitter: float
+
+    def __call__(self, retries: int) -> float:
+        try:
+            full = min(self.maximum, self.first * self.factor ** (retries - 1))
+        except OverflowError:
+            full = self.maximum
+        return full * (1 - self.jitter * random.random())
 
 
 def as_backoff(value: float | Backoff | None) -> Backoff | None:

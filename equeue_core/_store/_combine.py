@@ -43,7 +43,17 @@ _sleep = time.sleep  # a reference of our own: applications patch time.sleep
 class Request:
     """One thread's operation and what became of it."""
 
-    __slots__ = ("abandoned", "adds", "batch", "done", "error", "operation", "result", "wake")
+    __slots__ = (
+        "abandoned",
+        "adds",
+        "batch",
+        "done",
+        "error",
+        "next",
+        "operation",
+        "result",
+        "wake",
+    )
 
     def __init__(self, operation: Operation, adds: int) -> None:
         self.operation = operation
@@ -53,6 +63,7 @@ class Request:
         self.batch: Batch | None = None
         self.done = False
         self.abandoned = False
+        self.next: Request | None = None
         self.wake = threading.Lock()
         self.wake.acquire()
 
@@ -123,6 +134,9 @@ class Combiner:
         except BaseException:
             request.abandoned = True
             raise
+        finally:
+            if request.next is not None:
+                self._signal(request.next)
         if request.error is not None:
             raise request.error
         return request.result
@@ -191,9 +205,15 @@ class Combiner:
         self._tell(requests)
 
     def _tell(self, requests: list[Request]) -> None:
-        for request in requests:
+        """Tell the owners of these requests that they are done.
+
+        Each owner wakes the next one as it leaves. Woken all at once they would only queue up for the
+        interpreter, and keep the next leader from it.
+        """
+        following: Request | None = None
+        for request in reversed(requests):
+            request.next, following = following, request
             request.done = True
-            self._signal(request)
 
     def _linger(self) -> None:
         """Wait a little for as many operations as the last batch had: together they cost one

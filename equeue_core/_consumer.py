@@ -129,7 +129,8 @@ class Consumer:
             else:
                 waiter.settle()
                 waiter.register()
-                self._watch_owners(txn, environment)
+                if self._watch_owners(txn, environment):
+                    wait = 0.0
         if counts[rows.N_SCHEDULED] or counts[rows.N_LEASED]:
             wait = min(wait, self._next_event(txn, ledger))
             if records and waiter is not None and wait < BACKSTOP:
@@ -219,9 +220,11 @@ class Consumer:
             wait = min(wait, deadline - _clock.monotonic())
         return max(0.0, wait)
 
-    def _watch_owners(self, txn: Txn, environment: Environment) -> None:
-        own = environment.owners.owner_id
-        environment.owners.watch([owner for owner, _ in owner_rows(txn) if owner != own])
+    def _watch_owners(self, txn: Txn, environment: Environment) -> bool:
+        """Watch the others; whether one of them was dead before."""
+        owners = environment.owners
+        owners.watch([owner for owner, _ in owner_rows(txn) if owner != owners.owner_id])
+        return self._options.do_recover and owners.has_unheard_death()
 
     # Waiting
 

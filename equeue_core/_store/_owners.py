@@ -157,6 +157,10 @@ class Owners:
             if owner_id not in self._watched:
                 self._listen(owner_id)
 
+    def has_unheard_death(self) -> bool:
+        """Whether an owner died that no event will tell of: `dead` has it, without a wait."""
+        return any(not self.is_alive(owner_id) for owner_id in self._unheard)
+
     def dead(self) -> list[int]:
         """The watched owners that died; each is returned once, and is then watched no longer."""
         found = [owner_id for owner_id in self._unheard if not self.is_alive(owner_id)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from equeue_core import Queue, QueueEmpty, Store
 from tests.contract.clock import Clock
-from tests.contract.helpers import WATCHDOG, assert_counts, drain, snapshot, state_of
+from tests.contract.helpers import LATER, WATCHDOG, assert_counts, drain, snapshot, state_of
 from tests.core.children import child, run
 
 HOLD = """
@@ -45,6 +46,25 @@ def test_who_waits_gets_a_killed_workers_job(queue: Queue, path: Path) -> None:
         worker.kill()
         thread.join(WATCHDOG)
     assert [record.payload for record in got] == ["x"]
+
+
+@pytest.mark.contract("OWN-01")
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_who_comes_after_a_death_does_not_wait_for_the_next_look_around(
+    path: Path, monkeypatch: pytest.MonkeyPatch, deaths: int
+) -> None:
+    monkeypatch.setattr("equeue_core._consumer.BACKSTOP", LATER)
+    with Queue(path, sync="off", recover_interval=LATER) as queue:
+        for _ in range(deaths):
+            queue.put("x")
+            queue.recover()
+            if (pid := os.fork()) == 0:
+                held = queue.get_nowait()
+                os._exit(held.job_id)
+            os.waitpid(pid, 0)
+            record = queue.get(timeout=WATCHDOG)
+            assert (record.payload, record.retries) == ("x", 1)
+            record.ack()
 
 
 @pytest.mark.contract("OWN-01", "ORD-04")

@@ -10,7 +10,7 @@ import stat
 import struct
 from pathlib import Path
 
-from equeue_core._store import _failures, _mounts
+from equeue_core._store import _failures, _mounts, _pages
 from equeue_core._store._permissions import hand_over
 from equeue_core.errors import (
     DiskFull,
@@ -103,7 +103,7 @@ def open_file(directory: str, name: str) -> int:
 def mark_in_use(lock_descriptor: int) -> None:
     """Note in the lock file that data.mdb is complete."""
     if os.pread(lock_descriptor, 1, 0) == b"":
-        os.pwrite(lock_descriptor, _IN_USE, 0)
+        os.pwrite(lock_descriptor, _IN_USE + _pages.boot(), 0)
         os.fsync(lock_descriptor)
 
 
@@ -139,6 +139,21 @@ def check_data_file(directory: str, lock_descriptor: int, data_descriptor: int) 
             f"{path} was cut short ({state.st_size} bytes of {expected}): restore it from a backup, or "
             f"remove the directory {directory} to start with an empty store"
         )
+    _check_pages(path, lock_descriptor, data_descriptor)
+
+
+def _check_pages(path: str, lock_descriptor: int, data_descriptor: int) -> None:
+    """Refuse a data.mdb with an overwritten page; see `_pages`."""
+    boot = _pages.boot()
+    looked_at = os.pread(lock_descriptor, 100, len(_IN_USE)) == boot
+    page = _pages.overwritten_page(data_descriptor, _pages.FEW if looked_at else None)
+    if page is not None:
+        raise QueueCorrupted(
+            f"page {page} of {path} was overwritten: restore it from a backup, or remove the directory "
+            f"{os.path.dirname(path)} to start with an empty store"
+        )
+    if not looked_at and os.pread(lock_descriptor, 1, 0) != b"":
+        os.pwrite(lock_descriptor, boot, len(_IN_USE))
 
 
 def _expected_size(path: str, descriptor: int) -> int:

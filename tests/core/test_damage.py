@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from equeue_core import Queue, QueueCorrupted, Store
+from equeue_core._store import _pages
 from tests.core.children import PRELUDE, child, run
 
 PAGE = 4096
@@ -170,6 +172,71 @@ for page in range(pages):
                 wrong.append(f"page {page}: {said}: {error}")
         assert worker.wait() == 0
     assert not wrong, "\n".join(wrong)
+
+
+def leaf_of(path: Path) -> int:
+    """A page that holds pending jobs, and nothing that is read when a store is opened."""
+    data = (path / "data.mdb").read_bytes()
+    last = b"payload %d " % (PENDING - 2)
+    pages = [
+        page
+        for page in range(2, len(data) // PAGE)
+        # Kind 2 is a leaf. Bytes of former use may lie in any page, hence the other two conditions.
+        if data[page * PAGE + 10] == 2
+        and last in _page(data, page)
+        and b"created" not in _page(data, page)
+    ]
+    return next(page for page in pages if _is_in_use(data, page))
+
+
+def _page(data: bytes, page: int) -> bytes:
+    return data[page * PAGE : (page + 1) * PAGE]
+
+
+def _is_in_use(data: bytes, page: int) -> bool:
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(page * PAGE)
+        file.write(bytes(PAGE))
+        file.flush()
+        return _pages.overwritten_page(file.fileno(), None) == page
+
+
+@pytest.mark.contract("DMG-02")
+def test_many_pages_are_looked_at_once_after_each_boot(
+    damaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = leaf_of(damaged)
+    with (damaged / "data.mdb").open("r+b") as file:
+        file.seek(page * PAGE)
+        file.write(bytes(PAGE))
+    with pytest.raises(QueueCorrupted, match=f"page {page} "):
+        Queue(damaged).stats()
+    monkeypatch.setattr("equeue_core._store._pages.FEW", 0)
+    with Store(damaged) as store:
+        assert store.sync == "off", "a store with this many pages is not looked through again"
+    monkeypatch.setattr("equeue_core._store._pages.boot", lambda: b"another boot")
+    with pytest.raises(QueueCorrupted, match=f"page {page} "):
+        Queue(damaged).stats()
+
+
+@pytest.mark.contract("DMG-02")
+def test_a_sound_store_is_found_sound(
+    sound: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(sound, path, ignore=lambda d, names: [n for n in names if n.startswith("bell")])
+    monkeypatch.setattr("equeue_core._store._pages.boot", lambda: b"another boot")
+    for _ in range(2):
+        with Queue(path) as queue:
+            assert queue.stats()["pending"] == PENDING
+    with Queue(path) as queue:
+        queue.put_many(["x" * 3000] * 3000)
+        queue.put_many(["x" * 30_000] * 100)
+        queue.ack_many(queue.get_many(1000, timeout=0))
+        queue.purge("done")
+    monkeypatch.setattr("equeue_core._store._pages.boot", lambda: b"a third boot")
+    with Store(path) as store:
+        assert store.check().ok
 
 
 @pytest.mark.contract("DMG-02")

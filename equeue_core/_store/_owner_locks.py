@@ -13,6 +13,8 @@ import os
 import struct
 import sys
 
+from equeue_core._store._bell_descriptor import Descriptor
+
 _OFD = sys.platform == "linux" and hasattr(fcntl, "F_OFD_SETLK")
 _SETLK = fcntl.F_OFD_SETLK if _OFD else fcntl.F_SETLK
 _GETLK = fcntl.F_OFD_GETLK if _OFD else fcntl.F_GETLK
@@ -48,6 +50,21 @@ def lock(descriptor: int, offset: int, shared: bool = False) -> None:
         if error.errno == errno.EACCES:  # POSIX allows both
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
         raise
+
+
+def twin_above(descriptor: int, number: int) -> Descriptor | None:
+    """A second descriptor of the locked file, with a number above `number`.
+
+    A dying process closes its files in the order of their numbers, but Linux finishes with them
+    from the last to the first. With this twin, the locks are gone before the hang-up of the file
+    that is `number` can be seen. None where locks go at the first close (POSIX), and the twin must
+    not be.
+    """
+    if _SETLK == fcntl.F_SETLK:
+        return None
+    command = fcntl.F_DUPFD_CLOEXEC
+    twins = map(fcntl.fcntl, (descriptor,), (command,), (number + 1,))
+    return next(map(Descriptor, twins, ("rb+",)))
 
 
 def unlock(descriptor: int, offset: int) -> None:

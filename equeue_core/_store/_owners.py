@@ -61,6 +61,7 @@ class Owners:
         self._file: Descriptor | None = None
         self._trying: int | None = None
         self._life: Descriptor | None = None
+        self._outlasting: Descriptor | None = None
         self._watched: dict[int, Descriptor] = {}
         self._unheard: set[int] = set()
 
@@ -102,6 +103,7 @@ class Owners:
         if self._has_fifos:
             with contextlib.suppress(OSError):
                 self._life = open_fifo(self._life_path(owner_id), os.O_RDWR)
+                self._outlasting = _owner_locks.twin_above(number, self._life.fileno())
         self.owner_id = owner_id
         self._trying = None
 
@@ -232,10 +234,11 @@ class Owners:
         """In a forked child: close what was inherited; the locks stay with the parent."""
         self.owner_id = None
         # Not unlocked: lock and open file are the parent's too.
-        for descriptor in (self._file, self._life, *self._watched.values()):
+        mine = (self._file, self._outlasting, self._life)
+        for descriptor in (*mine, *self._watched.values()):
             if descriptor is not None:
                 descriptor.close()
-        self._file = self._life = None
+        self._file = self._outlasting = self._life = None
         self._watched.clear()
         self._unheard.clear()
         poller, self._poller = self._poller, None

@@ -189,6 +189,18 @@ class TestAlive:
         for path, mode in ((owners.path, 0o600), (life, 0o600), (owners.directory, 0o700)):
             assert stat.S_IMODE(os.stat(path).st_mode) == mode
 
+    @needs_fifos
+    def test_the_lock_outlasts_no_hang_up(self, owners: Owners, locks: str) -> None:
+        owners.become(5)
+        if locks == "posix":
+            assert owners._outlasting is None
+        else:
+            assert owners._outlasting is not None
+            assert owners._life is not None
+            assert owners._outlasting.fileno() > owners._life.fileno()
+        owners.close()
+        assert owners._outlasting is None
+
 
 class TestPresence:
     def test_alone(self, owners: Owners) -> None:

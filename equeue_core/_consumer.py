@@ -122,6 +122,8 @@ class Consumer:
             records = books.claim(txn, ledger, counts, claimer, limit)
         if records or changed:
             books.save_counts(txn, ledger, counts)
+        if changed:
+            _upkeep.wake_others(ledger, counts)
         if waiter is not None:
             if records:
                 environment.after_commit(waiter.settle)
@@ -189,6 +191,7 @@ class Consumer:
         counts = books.load_counts(txn, ledger)
         if self._keep_up(txn, ledger, counts, now):
             books.save_counts(txn, ledger, counts)
+            _upkeep.wake_others(ledger, counts)
 
     def recover_now(self) -> int:
         """Give back the jobs of all dead owners, and of this queue's ended leases; how many."""

@@ -129,6 +129,12 @@ def _cancel_expired(
     ledger.environment.bells.broadcast(ledger.id)
 
 
+def wake_others(ledger: Ledger, counts: Counts) -> None:
+    """Wake a sleeper for each job that is pending now: several may have become due at once."""
+    if counts[rows.N_PENDING] and not counts[rows.PAUSED]:
+        ledger.environment.bells.ring(ledger.id, counts[rows.N_PENDING])
+
+
 # Jobs that come back
 
 
@@ -165,7 +171,9 @@ def _recover_owner(
     """The same for one dead owner. Its records go once nothing of it is left."""
     number = 0
     owner_key = keys.U64.pack(owner)
+    slept_in = []
     for key, _ in scan(txn, keys.OWNER_QUEUE + owner_key):
+        slept_in.append(keys.U16.unpack(key[11:])[0])
         ledger = environment.ledger(keys.U16.unpack(key[11:])[0])
         counts = books.load_counts(txn, ledger)
         for running, value in scan(txn, ledger.running):
@@ -181,6 +189,8 @@ def _recover_owner(
         txn.delete(key)
     txn.delete(keys.OWNER + owner_key)
     environment.owners.forget(owner)
+    # It may have died in its sleep, and be counted among the sleepers.
+    environment.bells.reset(slept_in)
     return number
 
 

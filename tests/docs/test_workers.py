@@ -49,7 +49,7 @@ def test_the_mailer_outlives_a_job_that_fails(
 ) -> None:
     with Queue[dict[str, str]](store, "mails") as queue:
         bad = queue.put({"from": "nobody"}, max_retries=0)
-        good = queue.put({"to": "ann"})
+        good = queue.put({"to": "first"})
         with _start(mailer) as process:
             try:
                 queue.result(good, timeout=WATCHDOG)

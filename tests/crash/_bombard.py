@@ -167,6 +167,20 @@ def nested(path: str, log: str, runs: str, longest_us: str, threads: str) -> Non
     _report(queue, done, 0)
 
 
+def handler_while_opening(path: str) -> None:
+    """A handler uses the store in the middle of the operation that opens it."""
+    queue = Queue(path)
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        say("in the handler")
+        queue.put("by the handler")
+
+    signal.signal(signal.SIGUSR2, handler)
+    say("opening")
+    queue.put("by the program")
+    say(queue.stats()["pending"])
+
+
 def probe(path: str) -> None:
     """Another process that goes on with its own work; says how often, and the longest it took."""
     queue = Queue(path, vacuum_interval=0.001).store.queue("probe", vacuum_interval=0.001)

@@ -97,7 +97,7 @@ def start_method(path: str, log: str, method: str) -> None:
     queue.put("held")
     held = queue.get(10)
     context: Any = multiprocessing.get_context(method)
-    children = [context.Process(target=mp_child, args=(path, log, n)) for n in range(4)]
+    children = [context.Process(target=mp_child, args=(queue, log, n)) for n in range(4)]
     for child in children:
         child.start()
     for child in children:
@@ -108,9 +108,9 @@ def start_method(path: str, log: str, method: str) -> None:
     say("done")
 
 
-def mp_child(path: str, log: str, number: int) -> None:
-    queue, journal = open_queue(path), Journal(log)
-    worker = Worker(queue, journal, f"mp.{number}")
+def mp_child(queue: Queue[Any], log: str, number: int) -> None:
+    """The child has its parent's very object (fork), or a copy that was pickled."""
+    worker = Worker(queue, Journal(log), f"mp.{number}")
     for _ in range(20):
         worker.put()
         worker.take(1)

@@ -56,6 +56,37 @@ def drive(path: str, journal: str, seconds: str, seed: str) -> None:
     say(driver.killed)
 
 
+def beginnings(path: str, journal: str, trials: str) -> None:
+    """Again and again several processes make a new store at once, and some of them are killed."""
+    rnd = random.Random(1)
+    for trial in range(int(trials)):
+        pids = [_beginner(f"{path}.{trial}", journal, f"{trial}.{number}") for number in range(4)]
+        time.sleep(rnd.uniform(0, 0.012))
+        for pid in pids[:2]:
+            os.kill(pid, signal.SIGKILL)
+        for pid in pids[:2]:
+            os.waitpid(pid, 0)
+        for pid in pids[2:]:
+            _, status = os.waitpid(pid, 0)
+            assert status == 0, f"trial {trial}: a child ended with status {status}"
+    say("done")
+
+
+def _beginner(path: str, journal: str, name: str) -> int:
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            signal.alarm(60)
+            Worker(Queue(path), Journal(journal), name).put()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return pid
+
+
 class _Driver:
     def __init__(self, path: str, journal: str, rnd: random.Random) -> None:
         self.path = path

@@ -64,6 +64,15 @@ class Worker:
         for record in records:
             self.journal("k", record.job_id)
 
+    def process(self) -> None:
+        """One job in the way of most programs. Its end is the ack, so only after it is that known."""
+        try:
+            with self.queue.processing(0) as record:
+                self.journal("g", record.job_id, record.attempt)
+        except QueueEmpty:
+            return
+        self.journal("k", record.job_id)
+
     def complete(self, record: Record[Any]) -> None:
         roll = self.random.random()
         if roll < 0.7:
@@ -98,8 +107,10 @@ class Worker:
             self.put()
         elif roll < 0.4:
             self.put_many()
-        elif roll < 0.85:
+        elif roll < 0.8:
             self.take()
+        elif roll < 0.85:
+            self.process()
         elif roll < 0.9:
             self.take(0.001)
         elif roll < 0.95:

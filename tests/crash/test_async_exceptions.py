@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from equeue_core import Queue
 
 from . import _bombard
 from ._ledger import Journal, Story, assert_sound
-from ._procs import Child
+from ._procs import Child, wait_asleep
 from ._work import MANY, Worker
 
 Spawn = Callable[..., Child]
@@ -83,3 +85,19 @@ def test_handlers_that_use_the_queue_inside_an_operation(
     with Queue(path) as queue:
         assert queue.stats()["total"] == len(story.put)
         assert queue.stats()["done"] == len(story.acked)
+
+
+def test_a_handler_that_uses_the_store_while_it_is_being_opened(path: Path, spawn: Spawn) -> None:
+    with Queue(path) as queue:
+        queue.stats()
+    with (path / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        child = spawn(_bombard.handler_while_opening, path)
+        assert child.line() == "opening"
+        wait_asleep(child.pid)
+        child.signal(signal.SIGUSR2)
+        assert child.line() == "in the handler"
+        wait_asleep(child.pid)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert child.line() == "2"
+        child.finish()

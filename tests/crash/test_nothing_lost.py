@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from equeue_core import Queue
+from equeue_core import Queue, State
 
 from ._ledger import Journal, Story, assert_sound
 from ._procs import Child
-from ._torture import drain, drive
+from ._torture import beginnings, drain, drive
 from ._work import MANY, Worker
 
 JOBS = 20_000
@@ -35,6 +35,21 @@ def test_each_of_20000_jobs_goes_to_exactly_one_of_32_threads(
         assert sorted(got) == list(range(1, JOBS + 1))
         assert queue.stats()["done"] == queue.stats()["total"] == JOBS
         assert_sound(queue.store)
+
+
+@pytest.mark.parametrize("trials", [60, pytest.param(1000, marks=pytest.mark.torture)])
+def test_making_a_store_under_sigkill(path: Path, spawn: Callable[..., Child], trials: int) -> None:
+    log = path.with_name("journal")
+    child = spawn(beginnings, path, log, trials)
+    assert child.line(60 + trials) == "done"
+    put = Story.read(log).put
+    assert len(put) >= 2 * trials
+    for trial in range(trials):
+        with Queue(f"{path}.{trial}") as queue:
+            expected = {token for token in put if token.startswith(f"{trial}.")}
+            found = {job.payload for state in State for job in queue.jobs(state)}
+            assert expected <= found
+            assert_sound(queue.store)
 
 
 def torture(path: Path, spawn: Callable[..., Child], sync: str, seconds: float, seed: int) -> int:

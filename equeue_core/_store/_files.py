@@ -5,6 +5,7 @@ LMDB does.
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import stat
 import struct
@@ -36,6 +37,9 @@ page, id.
 _META_FIELDS = (0xBEEFC0DE, 1)
 _PAGE_SIZE_OFFSET = 40  # the first field of the first tree's record
 _TWO_META_PAGES = 2
+
+_HALF_MADE = 1 << 16
+"""Bytes that a store has at most before its first transaction is complete."""
 
 
 def prepare_directory(path: str, allow_network_fs: bool) -> str:
@@ -118,6 +122,9 @@ def check_data_file(directory: str, lock_descriptor: int, data_descriptor: int) 
     path = os.path.join(directory, DATA)
     state = os.fstat(data_descriptor)
     used = os.pread(lock_descriptor, 1, 0) != b""
+    if not used and _is_half_made(data_descriptor, state.st_size):
+        os.ftruncate(data_descriptor, 0)
+        return
     if state.st_size == 0:
         if used:
             raise QueueCorrupted(
@@ -140,6 +147,18 @@ def check_data_file(directory: str, lock_descriptor: int, data_descriptor: int) 
             f"remove the directory {directory} to start with an empty store"
         )
     _check_pages(path, lock_descriptor, data_descriptor)
+
+
+def _is_half_made(descriptor: int, size: int) -> bool:
+    """Whether making the file was cut short: no transaction was ever committed in it."""
+    if not 0 < size <= _HALF_MADE:
+        return False
+    for number in range(_TWO_META_PAGES):
+        raw = os.pread(descriptor, _META.size, number * mmap.PAGESIZE).ljust(_META.size, b"\0")
+        magic, version, _, transaction = _META.unpack(raw)
+        if any(raw) and ((magic, version & 0xFFFF) != _META_FIELDS or transaction):
+            return False
+    return True
 
 
 def _check_pages(path: str, lock_descriptor: int, data_descriptor: int) -> None:

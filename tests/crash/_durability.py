@@ -6,6 +6,7 @@ import json
 import os
 import random
 import threading
+from typing import Literal
 
 from equeue_core import DuplicateJob, PayloadError, Queue, QueueEmpty, QueueFull
 
@@ -96,10 +97,12 @@ def many_threads(path: str, marks: str) -> None:
     mark("end")
 
 
-def history(path: str, marks: str, threads: str, steps: str) -> None:
+def history(
+    path: str, marks: str, sync: Literal["full", "normal"], threads: str, steps: str
+) -> None:
     """Random operations; each mark says what has just returned, and for which job."""
     mark = Marks(marks)
-    queue = Queue(path, max_retries=1000, do_vacuum=False)
+    queue = Queue(path, sync=sync, max_retries=1000, do_vacuum=False)
 
     def work(number: int) -> None:
         rnd = random.Random(number)

@@ -150,8 +150,11 @@ def check_data_file(directory: str, lock_descriptor: int, data_descriptor: int) 
 
 
 def _is_half_made(descriptor: int, size: int) -> bool:
-    """Whether making the file was cut short: no transaction was ever committed in it."""
-    if not 0 < size <= _HALF_MADE:
+    """Whether making the file was cut short: no transaction was ever committed in it.
+
+    A file of zeros only is rather a store that was lost.
+    """
+    if size > _HALF_MADE or not any(os.pread(descriptor, size, 0)):
         return False
     for number in range(_TWO_META_PAGES):
         raw = os.pread(descriptor, _META.size, number * mmap.PAGESIZE).ljust(_META.size, b"\0")

@@ -62,6 +62,8 @@ class Consumer:
         while True:
             records, wait = queue._write(claim, False, patient)
             if records is None:
+                if not self.is_enlisted():
+                    claim = partial(self._claim, self.enlist(), limit, waiter)
                 continue
             refused = 0
             for record in records:
@@ -105,9 +107,13 @@ class Consumer:
     def _claim(
         self, claimer: books.Claimer, limit: int, waiter: Waiter | None, txn: Txn
     ) -> tuple[list[Record[Any]] | None, float]:
-        """Records and seconds to wait, or None: there is more upkeep to do before the next claim."""
+        """Records and seconds to wait, or None: there is more to do before the next claim, some upkeep, or
+        to become an owner, because this is a child that was forked in the middle of the call.
+        """
         ledger = self._queue._ledger
         environment = ledger.environment
+        if claimer.owner != environment.owners.owner_id:
+            return None, 0.0
         now = _clock.monotonic()
         wait = BACKSTOP
         if self._options.do_recover and (waiter is not None or now >= self._recover_at):
@@ -122,8 +128,6 @@ class Consumer:
             records = books.claim(txn, ledger, counts, claimer, limit)
         if records or changed:
             books.save_counts(txn, ledger, counts)
-        if changed:
-            _upkeep.wake_others(ledger, counts)
         if waiter is not None:
             if records:
                 environment.after_commit(waiter.settle)
@@ -133,6 +137,9 @@ class Consumer:
                 waiter.register()
                 if self._watch_owners(txn, environment):
                     wait = 0.0
+        if changed:
+            # After this sleeper has left: it would take one of the tokens for its own.
+            environment.after_commit(partial(_upkeep.wake_others, ledger, counts))
         if counts[rows.N_SCHEDULED] or counts[rows.N_LEASED]:
             wait = min(wait, self._next_event(txn, ledger))
             if records and waiter is not None and wait < BACKSTOP:

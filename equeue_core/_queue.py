@@ -565,7 +565,9 @@ class Queue(Generic[T]):
             self.store.close()
 
     def _shut(self) -> None:
-        self._closed = True
+        closed, self._closed = self._closed, True
+        if closed:
+            return  # by now the waiters may be closing their descriptors: they must not be touched
         for waiter in list(self._waiters):
             waiter.kick()
 

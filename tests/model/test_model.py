@@ -428,5 +428,5 @@ def test_the_store_does_what_the_model_does() -> None:
 @pytest.mark.contract("CNT-01", "CNT-02", "CNT-03", "CNT-04", "CNT-05")
 def test_the_store_does_what_the_model_does_for_long() -> None:
     run_state_machine_as_test(
-        StoreMachine, settings=settings(max_examples=3000, stateful_step_count=120)
+        StoreMachine, settings=settings(max_examples=1500, stateful_step_count=80)
     )

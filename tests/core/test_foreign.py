@@ -37,10 +37,13 @@ def make_lmdb(path: Path, rows: dict[bytes, bytes], **options: Any) -> None:
 def make_lmdb_queue(path: Path) -> None:
     """What lmdb-queue 0.1.1 leaves on disk after three puts and an ack."""
     u64 = struct.Struct(">Q")
-    rows = {b"meta/tail": u64.pack(3), b"meta/stats": struct.pack(">5Q", 2, 0, 1, 0, 3)}
+    rows = {b"meta/tail": u64.pack(3), b"meta/stats": struct.pack("<5Q", 2, 0, 1, 0, 3)}
     for number in range(3):
-        rows[b"job/" + u64.pack(number)] = struct.pack(">d", 1e9) + msgpack.packb("x")
-        rows[b"state/" + u64.pack(number)] = b"\x02" if number == 0 else b"\x00"
+        key = u64.pack(number)
+        rows[b"job/" + key] = struct.pack("<d", 1e9) + msgpack.packb("x")
+        rows[b"state/" + key] = b"D" if number == 0 else b"P"
+        if number:
+            rows[b"queued/" + key] = b""
     make_lmdb(path, rows, writemap=True, map_async=True, metasync=False, map_size=2**24)
 
 

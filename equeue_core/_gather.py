@@ -6,14 +6,17 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from equeue_core._store._combine import Operation, Request
-from equeue_core.errors import EQueueError
 
 if TYPE_CHECKING:
     from equeue_core._queue import Queue
+    from equeue_core._store import Environment
     from equeue_core._store._waiter import Waiter
 
 NAP = 0.05
 """Seconds between two looks on an event loop that cannot watch a descriptor."""
+
+_PATIENCE = 0.1
+"""Seconds after which a turn of the loop that was asked for, and did not come, is asked for again."""
 
 _Pending = list[tuple[Request, "asyncio.Future[Any]"]]
 
@@ -25,7 +28,8 @@ class Gatherer:
         self._queue = queue
         self._pending: _Pending = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._busy = False
+        self._planned_at: float | None = None
+        self._flight: _Flight | None = None
 
     async def ready(self) -> None:
         """Have the store open and the queue made; the first call may take a while, off the loop."""
@@ -38,28 +42,45 @@ class Gatherer:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             # Another asyncio.run(): nobody can still be waiting for anything of the last one.
-            self._loop, self._pending, self._busy = loop, [], False
+            self._loop, self._pending = loop, []
+            self._planned_at = self._flight = None
         future: asyncio.Future[Any] = loop.create_future()
         self._pending.append((Request(operation, adds), future))
-        if not self._busy:
-            self._busy = True
-            loop.call_soon(self._start)
+        self._plan(loop)
         return future
 
+    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the pending operations applied in the loop's next turn, or after the commit under way.
+
+        An interruption of the loop (Ctrl-C) can lose a callback. So a plan counts only for a while, and a
+        commit under way is asked whether it has ended.
+        """
+        flight = self._flight
+        if flight is not None:
+            if not flight.landed:
+                return
+            self._flight = None
+            flight.settle()
+        now = loop.time()
+        if self._planned_at is None or now - self._planned_at > _PATIENCE:
+            self._planned_at = now
+            loop.call_soon(self._start)
+
     def _start(self) -> None:
+        self._planned_at = None
         batch = [each for each in self._pending if not each[1].cancelled()]
         self._pending = []
         if not batch:
-            self._busy = False
             return
         try:
-            environment = self._queue._environment
-        except EQueueError as error:
-            self._busy = False
-            for request, _ in batch:
-                request.error = error
-            _settle(batch)
-            return
+            self._apply(batch)
+        except BaseException as error:
+            _give_up(batch, error)
+            if not isinstance(error, Exception):
+                raise
+
+    def _apply(self, batch: _Pending) -> None:
+        environment = self._queue._environment
         requests = [request for request, _ in batch]
         if environment.sync == "off":
             try:
@@ -67,21 +88,57 @@ class Gatherer:
             except BlockingIOError:
                 pass  # another process or thread has the lock: the loop does not wait for it
             else:
-                self._busy = False
                 _settle(batch)
                 return
         assert self._loop is not None
-        work = self._loop.run_in_executor(None, environment.run_requests, requests)
-        work.add_done_callback(lambda done: self._finish(batch, done))
+        flight = _Flight(environment, batch)
+        work = self._loop.run_in_executor(None, flight.fly)
+        self._flight = flight  # only once it flies: what is waited for must come
+        work.add_done_callback(lambda done: self._land(flight))
 
-    def _finish(self, batch: _Pending, done: asyncio.Future[None]) -> None:
-        failure = None if done.cancelled() else done.exception()
-        if failure is not None:
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(failure)
-        _settle(batch)
-        self._start()
+    def _land(self, flight: _Flight) -> None:
+        if self._flight is flight:
+            self._flight = None
+        try:
+            flight.settle()
+        finally:
+            if self._pending and self._loop is not None:
+                self._plan(self._loop)
+
+
+class _Flight:
+    """A batch that is committed in the executor."""
+
+    def __init__(self, environment: Environment, batch: _Pending) -> None:
+        self._environment = environment
+        self._batch = batch
+        self._error: BaseException | None = None
+        self.landed = False
+
+    def fly(self) -> None:
+        """Commit, in the executor's thread."""
+        try:
+            self._environment.run_requests([request for request, _ in self._batch])
+        except BaseException as error:  # noqa: BLE001 - handed to those who wait
+            self._error = error
+        self.landed = True
+
+    def settle(self) -> None:
+        """Tell those who wait, in the loop's thread; harmless if repeated."""
+        if self._error is not None:
+            _give_up(self._batch, self._error)
+        _settle(self._batch)
+
+
+def _give_up(batch: _Pending, error: BaseException) -> None:
+    """Tell those who wait that it came to nothing; an interruption of the loop cancels their waiting."""
+    for _, future in batch:
+        if future.done():
+            continue
+        if isinstance(error, Exception):
+            future.set_exception(error)
+        else:
+            future.cancel()
 
 
 def _settle(batch: _Pending) -> None:

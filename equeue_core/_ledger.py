@@ -354,6 +354,7 @@ def ack(txn: Txn, ledger: Ledger, token: Token, result: bytes, width: int) -> No
     Raises:
         ClaimLost: the claim is not held any more.
     """
+    _refuse_stranger(ledger, token)
     key = ledger.running + _running_tail(token[0], token[1])
     value = take_running(txn, key, token)
     counts = load_counts(txn, ledger)
@@ -377,6 +378,7 @@ def ack_many(txn: Txn, ledger: Ledger, tokens: list[Token], width: int) -> None:
     cursor = txn.cursor()
     try:
         for token in tokens:
+            _refuse_stranger(ledger, token)
             key = prefix + _running_tail(token[0], token[1])
             taken.append((key, take_running(cursor, key, token)))
     except ClaimLost:
@@ -422,6 +424,16 @@ def _held_value(txn: Txn, key: bytes, token: Token) -> bytes | None:
     return value if value is not None and value[:8] == _u64(token.owner) else None
 
 
+def _refuse_stranger(ledger: Ledger, token: Token) -> None:
+    """A child that inherited the record by a fork is not the one who claimed.
+
+    Raises:
+        ClaimLost: this process is not the claim's owner.
+    """
+    if token[2] != ledger.environment.owners.owner_id:
+        raise claim_lost(token)
+
+
 def claim_lost(token: Token) -> ClaimLost:
     """The refusal of a late or double completion."""
     return ClaimLost(
@@ -448,6 +460,7 @@ def unclaim(txn: Txn, ledger: Ledger, counts: Counts, token: Token) -> tuple[row
 
 def release(txn: Txn, ledger: Ledger, token: Token, delay: float | None) -> None:
     """Give a job back to its place, or after `delay` seconds, without spending a retry."""
+    _refuse_stranger(ledger, token)
     counts = load_counts(txn, ledger)
     _, row = unclaim(txn, ledger, counts, token)
     if delay:
@@ -472,6 +485,7 @@ def nack(
     txn: Txn, ledger: Ledger, token: Token, error: dict[str, Any] | None, delay: float
 ) -> None:
     """Spend a retry: back behind its equals after `delay` seconds, or FAILED when none is left."""
+    _refuse_stranger(ledger, token)
     counts = load_counts(txn, ledger)
     claim, row = unclaim(txn, ledger, counts, token)
     retry(txn, ledger, counts, claim, row, error, delay, at_its_place=False)
@@ -509,6 +523,7 @@ def retry(
 
 def fail(txn: Txn, ledger: Ledger, token: Token, error: dict[str, Any] | None) -> None:
     """Make a claimed job FAILED at once."""
+    _refuse_stranger(ledger, token)
     counts = load_counts(txn, ledger)
     _, row = unclaim(txn, ledger, counts, token)
     if error is not None:
@@ -524,6 +539,7 @@ def extend(txn: Txn, ledger: Ledger, token: Token, seconds: float) -> None:
     Raises:
         ClaimLost: the claim is not held any more.
     """
+    _refuse_stranger(ledger, token)
     key = ledger.running + _running_tail(token.job_id, token.attempt)
     value = _held_value(txn, key, token)
     if value is None:

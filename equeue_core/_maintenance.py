@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from equeue_core._store import Environment, Txn
 
 
+PARTIAL = "partial"
+"""Where a backup is made before it is complete."""
+
+
 @dataclass(frozen=True)
 class Owner:
     """A live process that claims jobs.
@@ -86,22 +90,24 @@ def live_owners(environment: Environment) -> list[Owner]:
 def backup(environment: Environment, destination: str) -> None:
     """See ``Store.backup``."""
     environment.open()
+    # Made under another directory and moved at the end: half a copy must not be taken for a backup.
+    partial_copy = os.path.join(destination, PARTIAL)
+    shutil.rmtree(partial_copy, ignore_errors=True)
     if not _files.is_empty_directory(destination):
         raise StoreAccessError(f"{destination!r} is not an empty directory: back up to a new one")
     try:
-        os.makedirs(destination, mode=0o700, exist_ok=True)
+        os.makedirs(partial_copy, mode=0o700, exist_ok=True)
     except OSError as error:
         raise _files.access_error(destination, error) from error
-    copied = os.path.join(destination, _files.DATA)
     try:
-        environment.copy(destination)
+        environment.copy(partial_copy)
+        copied = os.path.join(partial_copy, _files.DATA)
         os.chmod(copied, 0o600)
+        _files.sync_file(copied)
+        os.rename(copied, os.path.join(destination, _files.DATA))
         _files.sync_directory(destination)
-    except BaseException:
-        # Half a copy must not be taken for a backup.
-        if os.path.exists(copied):
-            os.unlink(copied)
-        raise
+    finally:
+        shutil.rmtree(partial_copy, ignore_errors=True)
 
 
 def check(environment: Environment) -> CheckReport:
@@ -125,8 +131,8 @@ def compact(environment: Environment) -> tuple[int, int]:
         _files.sync_directory(environment.directory)
 
     shutil.rmtree(work, ignore_errors=True)
-    os.mkdir(work, 0o700)
     try:
+        os.mkdir(work, 0o700)
         environment.exclusively(swap, copy_to=work)
     except OSError as error:
         if isinstance(error, DiskFull):

@@ -21,8 +21,9 @@ if sys.platform != "win32":
     import fcntl
     import termios
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-"""A full disk has no room for a new FIFO, nor for a page of the sleepers' file."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE)
+"""A full disk has no room for a new FIFO, nor for a page of the sleepers' file; a limit of the process has
+the same effect."""
 
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _INT = struct.Struct("i")

@@ -69,23 +69,22 @@ class Request:
 
     def settled(self) -> bool:
         """Whether a batch with this request was committed."""
-        return self.batch is not None and not self.batch.open.locked()
+        return self.batch is not None and bool(self.batch.committed)
 
 
 class Batch:
-    """What requests in one transaction share. `open` is held until that transaction is committed.
+    """What requests in one transaction share. `committed` has an entry once that transaction is.
 
     It does not know its requests: in a cycle of references the records among their results would
     not be given back when they are dropped, but when the garbage collector comes by.
     """
 
-    __slots__ = ("adds", "flushed", "open")
+    __slots__ = ("adds", "committed", "flushed")
 
     def __init__(self, adds: int) -> None:
         self.adds = adds
         self.flushed = False
-        self.open = threading.Lock()
-        self.open.acquire()
+        self.committed: list[bool] = []
 
 
 def run_all(requests: list[Request], txn: Txn) -> None:
@@ -184,7 +183,9 @@ class Combiner:
         for request in requests:
             request.batch = batch
         try:
-            self._environment.transact(partial(run_all, requests), batch.adds, batch.open.release)
+            # In C and returning None, as commit_and_mark needs it.
+            mark = partial(batch.committed.append, True)
+            self._environment.transact(partial(run_all, requests), batch.adds, mark)
         except EQueueError as error:
             if len(requests) == 1:
                 requests[0].error = error

@@ -55,6 +55,9 @@ _VIRTUAL_SIZE = 1 << 40
 sparse.
 """
 
+_CHORES = 1000
+"""Chores that are done in one transaction at most."""
+
 _LOOK_EVERY = 0.05
 """Seconds of use between two looks whether the directory is still there."""
 
@@ -190,7 +193,7 @@ class Environment:
             self._run_chores()
         return self.transact(operation, lock=_SHARED)
 
-    def transact(
+    def transact(  # noqa: C901 - in one frame, for what the module says of exceptions
         self,
         operation: Operation,
         adds: int = 0,
@@ -199,8 +202,8 @@ class Environment:
         patient: bool = True,
     ) -> Any:
         """One transaction under the lock. `mark` is called in one step with the commit."""
-        gate = self._gate
         while True:
+            gate = self._gate  # another one in a child that was forked in the middle of this
             try:
                 if not gate.acquire(patient):
                     raise BlockingIOError("another thread is using the store")
@@ -235,7 +238,8 @@ class Environment:
                         continue
                     raise
                 finally:
-                    _flock(self._lock_fd, _UNLOCK)
+                    if self._lock_fd >= 0:
+                        _flock(self._lock_fd, _UNLOCK)
             finally:
                 try:
                     gate.release()
@@ -326,14 +330,18 @@ class Environment:
             call()
 
     def _run_chores(self, patient: bool = True) -> None:
-        for _ in range(len(self.chores)):
+        chores = []
+        for number in range(min(len(self.chores), _CHORES)):
+            # By number, because destructors and other threads change the deque meanwhile.
             try:
-                chore = self.chores[0]
+                chores.append(self.chores[number])
             except IndexError:
-                return
-            operation = chore[0](*chore[1:])
-            if operation is not None:
-                self.transact(operation, patient=patient)
+                break
+        made = [chore[0](*chore[1:]) for chore in chores]
+        operations = [operation for operation in made if operation is not None]
+        if operations:
+            self.transact(partial(_run_each, operations), patient=patient)
+        for chore in chores:
             try:
                 # Only now: if an exception or another thread comes in between, it is run twice.
                 self.chores.remove(chore)
@@ -575,3 +583,8 @@ class Environment:
         self.bells.drop()
         self.owners = self._new_owners()
         self.bells = Bells(os.path.join(self.directory, _files.BELLS))
+
+
+def _run_each(operations: list[Operation], txn: Txn) -> None:
+    for operation in operations:
+        operation(txn)

@@ -200,6 +200,15 @@ def _expected_size(path: str, descriptor: int) -> int:
     return int((last_page + 1) * page_size) if newest >= 0 else 0
 
 
+def sync_file(path: str) -> None:
+    """Make the file's content survive a power cut."""
+    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_directory(directory: str) -> None:
     """Make the directory's entries survive a power cut, where the platform can."""
     if os.name == "nt":

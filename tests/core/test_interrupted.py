@@ -15,7 +15,7 @@ from equeue_core._store import Environment
 from tests.contract.helpers import WATCHDOG, assert_counts
 
 
-@pytest.mark.contract("ASY-10")
+@pytest.mark.contract("ASY-11")
 @pytest.mark.parametrize("sync", ["off", "full"])
 def test_a_foreign_error_reaches_who_waits_and_the_next_put_works(
     store_path: Path, monkeypatch: pytest.MonkeyPatch, sync: Any
@@ -36,7 +36,7 @@ def test_a_foreign_error_reaches_who_waits_and_the_next_put_works(
     asyncio.run(main())
 
 
-@pytest.mark.contract("ASY-10")
+@pytest.mark.contract("ASY-11")
 @pytest.mark.parametrize("sync", ["off", "full"])
 def test_an_interrupted_loop_can_go_on(
     store_path: Path, monkeypatch: pytest.MonkeyPatch, sync: Any

@@ -152,12 +152,19 @@ def _requests(queue: Queue[Any], journal: Journal, name: str) -> None:
 
 
 def inherit(path: str, way: str) -> None:
-    """A child drops its parent's record and ends in one of the ways."""
+    """A child tries to use its parent's record, drops it, and ends in one of the ways."""
     queue = open_queue(path)
     queue.put("work")
     records = [queue.get(10)]
 
     def child() -> None:
+        refused = []
+        for verb in ("ack", "nack", "fail", "release"):
+            try:
+                getattr(records[0], verb)()
+            except ClaimLost:
+                refused.append(verb)
+        say(" ".join(refused))
         records.clear()
         gc.collect()
         queue.put("from the child")
@@ -180,18 +187,6 @@ def inherit(path: str, way: str) -> None:
     queue.put("the parent goes on")
     records[0].ack()
     say(queue.job(1).state.value)
-
-
-def complete_in_child(path: str) -> None:
-    """A child completes the record that it shares with its parent."""
-    queue = open_queue(path)
-    queue.put("work")
-    record = queue.get(10)
-    reap(in_child(record.ack))
-    try:
-        record.nack("too late")
-    except ClaimLost:
-        say(queue.job(record.job_id).state.value)
 
 
 def generations(path: str) -> None:

@@ -219,9 +219,9 @@ class Environment:
                     _flock(self._lock_fd, lock if patient else lock | fcntl.LOCK_NB)
                     # No bytecode between begin and append: a handler in between could not abort it.
                     self._txns.extend(map(self._begin, _NONE, _NONE, (lock == _EXCLUSIVE,)))
-                    if self._generation != generation:
-                        continue
-                    txn = self._txns[-1]
+                    if self._generation != generation or not (txns := self._txns[:]):
+                        continue  # a handler's operation came in between; Python 3.10 looks after a jump, too
+                    txn = txns[-1]
                     if adds:
                         self._spare_the_rest(txn, adds)
                     result = operation(txn)

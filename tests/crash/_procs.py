@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -115,7 +116,11 @@ def state(pid: int) -> str:
 def cpu_seconds(pid: int) -> float:
     """CPU time of all threads, to the nanosecond."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+    total = 0
+    for task in tasks:
+        with contextlib.suppress(FileNotFoundError):  # a thread that has ended meanwhile
+            total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
 def io_counters(pid: int) -> dict[str, int]:

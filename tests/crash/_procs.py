@@ -39,6 +39,7 @@ class Child:
             env={**os.environ, "PYTHONPATH": path},
         )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._reaped = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -58,13 +59,14 @@ class Child:
             line = self._lines.get(timeout=timeout)
         except queue.Empty:
             raise self._hung(timeout) from None
-        assert line, f"{self.name} ended with status {self.process.wait(WATCHDOG)}"
+        assert line, f"{self.name} ended with status {self.wait()}"
         return line
 
     def _hung(self, timeout: float) -> AssertionError:
         # Every process of the group writes its threads' tracebacks to standard error.
-        os.killpg(self.process.pid, signal.SIGUSR1)
-        time.sleep(1)
+        if not self._reaped:
+            os.killpg(self.pid, signal.SIGUSR1)
+            time.sleep(1)
         return AssertionError(f"{self.name} said nothing for {timeout} s")
 
     def has_line(self) -> bool:
@@ -81,23 +83,35 @@ class Child:
         self.process.stdin.close()
 
     def signal(self, number: int) -> None:
-        self.process.send_signal(number)
+        assert not self._reaped
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         """SIGKILL, and wait until the process is gone."""
-        self.process.kill()
-        self.process.wait(WATCHDOG)
+        if not self._reaped:
+            os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+
+    def wait(self, timeout: float = WATCHDOG) -> int:
+        """Wait for its end, and end what it leaves behind in its group; its status."""
+        status = self.process.wait(timeout)
+        self._end_group()
+        return status
 
     def finish(self, timeout: float = WATCHDOG) -> None:
         """Wait for a clean end."""
-        status = self.process.wait(timeout)
+        status = self.wait(timeout)
         assert status == 0, f"{self.name} ended with status {status}"
 
+    def _end_group(self) -> None:
+        # At once and only once: later the number may belong to somebody else's processes.
+        if not self._reaped:
+            self._reaped = True
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
     def close(self) -> None:
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        self._end_group()
         self.process.wait(WATCHDOG)
         self._reader.join(WATCHDOG)
         for pipe in (self.process.stdin, self.process.stdout):

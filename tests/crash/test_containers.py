@@ -93,7 +93,7 @@ def test_a_living_container_keeps_its_job(
         other_id = queue.put("other")
         two.call("get", 30)
         two.kill()
-        two.child.process.wait()
+        two.child.wait()
         assert queue.recover() == 1
         assert queue.job(job_id).state.value == "running"
         assert queue.job(other_id).state.value == "pending"

@@ -120,7 +120,7 @@ def test_a_crash_on_a_full_disk_loses_nothing(disk: Path, start: Starter) -> Non
     assert error == "DiskFull"
     claimed = one.call("get", 10)["id"]
     one.kill()
-    one.child.process.wait()
+    one.child.wait()
     two = start()
     assert two.call("recover") <= 1  # the start may have seen to it already
     assert two.call("state", claimed) == "pending"

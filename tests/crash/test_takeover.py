@@ -96,7 +96,7 @@ def test_a_job_that_kills_its_worker_ends_as_failed(path: Path, remote: Starter)
             worker = remote()
             assert worker.call("get", 10)["attempt"] == attempt
             worker.kill()
-            worker.child.process.wait()
+            worker.child.wait()
         queue.recover()
         assert queue.job(job_id).state.value == "failed"
         assert len(queue.job(job_id).errors) >= 1
@@ -214,7 +214,7 @@ def test_recovery_twice_is_the_same_as_once(path: Path, remote: Starter) -> None
         worker = remote()
         worker.call("get", 10)
         worker.kill()
-        worker.child.process.wait()
+        worker.child.wait()
         assert queue.recover() == 1
         after = queue.job(job_id), queue.stats()
         assert queue.recover() == 0

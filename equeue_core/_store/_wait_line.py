@@ -152,8 +152,9 @@ class Line:
             seat.take(counts)
         for slot in self.ear_slots:
             # Not a number but a mark, set by whoever sleeps and cleared by whoever rings: nobody
-            # who leaves can take away another's.
-            counts[slot] |= LISTENING
+            # who leaves can take away another's. Not set again: that would write the page to disk.
+            if not counts[slot] & LISTENING:
+                counts[slot] |= LISTENING
 
     def settle(self, claimed: int | None) -> None:
         counts = self.bells.cells

@@ -23,6 +23,10 @@ _set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _set_async_exc.argtypes = (ctypes.c_ulong, ctypes.py_object)
 
 
+AGAIN = 0.05
+"""Seconds after which the timer rings again by itself: an exception can keep a handler from setting it."""
+
+
 class Boom(Exception):
     """As the time limit of a job."""
 
@@ -65,11 +69,12 @@ def signals(path: str, log: str, hits: str, longest_us: str) -> None:
     target = Target(queue, Journal(log), "signals")
 
     def arm() -> None:
-        signal.setitimer(signal.ITIMER_REAL, rnd.uniform(10, int(longest_us)) / 1e6)
+        signal.setitimer(signal.ITIMER_REAL, rnd.uniform(10, int(longest_us)) / 1e6, AGAIN)
 
     def handler(number: int, frame: FrameType | None) -> None:
         nonlocal fired
         if fired >= int(hits):
+            signal.setitimer(signal.ITIMER_REAL, 0)
             target.stop = True
             return
         arm()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import equeue_core
-from equeue_core import EQueueError, Queue, QueueFull, Record
+from equeue_core import EQueueError, Queue, QueueEmpty, QueueFull, Record
 
 from ._procs import Child, children, wait_asleep
 from ._talk import hear, say
@@ -121,7 +121,10 @@ class _Server:
         """Take and ack until nothing is left."""
         ids: list[int] = []
         while self._queue.qsize():
-            record = self._queue.get_nowait()
+            try:
+                record = self._queue.get_nowait()
+            except QueueEmpty:
+                continue  # another process has taken what was left
             record.ack()
             ids.append(record.job_id)
         return ids

@@ -146,7 +146,12 @@ class Queue(Generic[T]):
     def _write(self, operation: Operation, adds: int = 0, patient: bool = True) -> Any:
         if self._closed:
             raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
-        return (self.store._opened or self.store._environment).write(operation, adds, patient)
+        try:
+            return (self.store._opened or self.store._environment).write(operation, adds, patient)
+        except ClaimLost as error:
+            if self._closed:  # meanwhile, which gave the job back
+                raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed") from error
+            raise
 
     def _decode(self, raw: bytes) -> Any:
         return checked_decode(self._options.codec, raw)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from equeue_core import AsyncQueue, Queue, Store, StoreAccessError
+from equeue_core import AsyncQueue, Queue, QueueClosed, Store, StoreAccessError
 from equeue_core._store import Environment
 from tests.contract.helpers import WATCHDOG, assert_counts
 
@@ -112,3 +112,24 @@ def test_dropped_records_go_back_together(
         del records
         assert_counts(queue, pending=500)
         assert number < 10
+
+
+@pytest.mark.contract("HND-07")
+def test_an_ack_that_the_close_overtakes_says_that_the_queue_is_closed(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = Queue(store_path, sync="off")
+    queue.put("x")
+    record = queue.get_nowait()
+    write = Environment.write
+
+    def overtaken(self: Environment, *arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(Environment, "write", write)
+        self.say_farewell()
+        queue._closed = True
+        return write(self, *arguments, **options)
+
+    monkeypatch.setattr(Environment, "write", overtaken)
+    with pytest.raises(QueueClosed):
+        record.ack()
+    queue.close()

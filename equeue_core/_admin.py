@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from equeue_core import _clock, _lookup
 from equeue_core import _ledger as books
 from equeue_core._job import State
-from equeue_core._ledger import Ledger
 from equeue_core._store import _rows as rows
+from equeue_core._store._queue_keys import Ledger
 from equeue_core.errors import DuplicateJob, JobNotFound, JobStateError
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 BATCH = 1000
 """Jobs that one transaction changes at most; what is longer goes on in the next one."""
-
-_WAITING = (State.PENDING, State.SCHEDULED)
 
 
 def find(txn: Txn, ledger: Ledger, job_id: int) -> _lookup.Found:
@@ -40,7 +38,7 @@ def cancel(txn: Txn, ledger: Ledger, job_id: int, width: int) -> None:
         JobStateError: it runs, or it ended.
     """
     found = find(txn, ledger, job_id)
-    if found.state not in _WAITING:
+    if not _lookup.is_waiting(found):
         raise JobStateError(
             f"job {job_id} is {found.state}: only pending and scheduled jobs can be cancelled"
         )
@@ -60,7 +58,7 @@ def requeue(txn: Txn, ledger: Ledger, job_id: int) -> None:
         DuplicateJob: another job has its unique key now.
     """
     found = find(txn, ledger, job_id)
-    if found.state in (*_WAITING, State.RUNNING):
+    if not _lookup.has_ended(found):
         raise JobStateError(f"job {job_id} is {found.state}: only ended jobs can be requeued")
     counts = books.load_counts(txn, ledger)
     _revive(txn, ledger, counts, found)
@@ -105,7 +103,7 @@ def purge(txn: Txn, ledger: Ledger, state: State) -> int:
     batch = _lookup.page(txn, ledger, state, BATCH, None)
     counts = books.load_counts(txn, ledger)
     for found in batch:
-        if state in _WAITING:
+        if _lookup.is_waiting(found):
             row = _lookup.take_waiting(txn, ledger, counts, found)
             books.forget_unique(txn, ledger, row)
         else:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from equeue_core import _lookup
 from equeue_core._job import State, from_store
-from equeue_core._ledger import Ledger, load_counts
+from equeue_core._ledger import load_counts
 from equeue_core._store import _keys as keys
 from equeue_core._store import _rows as rows
 from equeue_core._store._names import all_queues
-from equeue_core._upkeep import scan
+from equeue_core._store._queue_keys import Ledger
+from equeue_core._store._scan import scan
 
 if TYPE_CHECKING:
     from equeue_core._store import Environment, Txn
@@ -76,7 +77,7 @@ class _Walker:
     def _extras(self, job_id: int, state: State, unique: str | None, expires: float | None) -> None:
         live = state in (State.PENDING, State.SCHEDULED, State.RUNNING)
         if unique is not None and live:
-            holder = self.txn.get(self.ledger.unique + keys.name_key(unique.encode()))
+            holder = self.txn.get(self.ledger.unique_key(unique))
             if holder != keys.U64.pack(job_id):
                 self._report(f"the unique key of job {job_id} is not reserved for it")
         if expires is not None and state in (State.PENDING, State.SCHEDULED):

@@ -15,9 +15,9 @@ from equeue_core._store._ownership import enlist, owner_rows
 from equeue_core.errors import PayloadError, QueueClosed, QueueEmpty
 
 if TYPE_CHECKING:
-    from equeue_core._ledger import Ledger
     from equeue_core._queue import Queue
     from equeue_core._store import Environment, Txn
+    from equeue_core._store._queue_keys import Ledger
     from equeue_core._store._waiter import Waiter
 
 BACKSTOP = 1.0

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from equeue_core import _clock
 from equeue_core._store import _keys as keys
 from equeue_core._store import _rows as rows
+from equeue_core._store._queue_keys import Ledger
 from equeue_core.errors import ClaimLost, DuplicateJob
 
 if TYPE_CHECKING:
-    from equeue_core._store import Cursor, Environment, Txn
+    from equeue_core._store import Cursor, Txn
 
 Counts = list[int]
 
@@ -40,44 +41,6 @@ _PLAIN_KEY = 19
 
 MAX_ERRORS = 10
 """Attempts whose errors are kept with a job: the first and the latest."""
-
-
-class Ledger:
-    """Keys of one queue of one store, computed once."""
-
-    __slots__ = (
-        "cancelled",
-        "counters",
-        "done",
-        "environment",
-        "expiry",
-        "failed",
-        "id",
-        "index",
-        "lease",
-        "pending",
-        "pending_zero",
-        "running",
-        "scheduled",
-        "unique",
-    )
-
-    def __init__(self, environment: Environment, queue_id: int) -> None:
-        prefix = keys.U16.pack(queue_id)
-        self.environment = environment
-        self.id = queue_id
-        self.counters = prefix + keys.COUNTERS
-        self.pending = prefix + keys.PENDING
-        self.pending_zero = self.pending + rows.PRIORITY_ZERO
-        self.running = prefix + keys.RUNNING
-        self.scheduled = prefix + keys.SCHEDULED
-        self.done = prefix + keys.ENDED
-        self.cancelled = prefix + keys.CANCELLED
-        self.failed = prefix + keys.FAILED
-        self.index = prefix + keys.INDEX
-        self.lease = prefix + keys.LEASE
-        self.unique = prefix + keys.UNIQUE
-        self.expiry = prefix + keys.EXPIRY
 
 
 class Spec(NamedTuple):
@@ -122,7 +85,7 @@ class Token(NamedTuple):
 def load_counts(txn: Txn, ledger: Ledger) -> Counts:
     """The queue's counters, indexed by the N_... constants."""
     raw = txn.get(ledger.counters)
-    return [0] * 11 if raw is None else list(_count_unpack(raw))
+    return list(_count_unpack(rows.NO_COUNTERS if raw is None else raw))
 
 
 def save_counts(txn: Txn, ledger: Ledger, counts: Counts) -> None:
@@ -136,11 +99,11 @@ def save_counts(txn: Txn, ledger: Ledger, counts: Counts) -> None:
 def put(txn: Txn, ledger: Ledger, payload: bytes) -> int:
     """Append a job without options; return its id."""
     counts = load_counts(txn, ledger)
-    job_id = counts[6] = counts[6] + 1
-    counts[0] += 1
+    job_id = counts[rows.N_TOTAL] = counts[rows.N_TOTAL] + 1
+    counts[rows.N_PENDING] += 1
     place = _u64(job_id)
     txn.put(ledger.pending_zero + place, _head_pack(0, 0, 0, job_id, _clock.wall(), 0.0) + payload)
-    txn.put(ledger.counters, _count_pack(*counts))
+    save_counts(txn, ledger, counts)
     ledger.environment.bells.ring(ledger.id)
     return job_id
 
@@ -184,7 +147,7 @@ def _put_spec(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row, spec: Spe
         row.extras["max_retries"] = spec.max_retries
     if spec.unique is not None:
         row.extras["unique"] = spec.unique
-        txn.put(ledger.unique + keys.name_key(spec.unique.encode()), tail)
+        txn.put(ledger.unique_key(spec.unique), tail)
     if spec.expires is not None:
         row.extras["expires"] = spec.expires
         txn.put(ledger.expiry + keys.ordered_float(spec.expires) + tail, b"")
@@ -196,7 +159,7 @@ def _put_spec(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row, spec: Spe
 
 
 def _refuse_duplicate(txn: Txn, ledger: Ledger, unique: str) -> None:
-    raw = txn.get(ledger.unique + keys.name_key(unique.encode()))
+    raw = txn.get(ledger.unique_key(unique))
     if raw is not None:
         (job_id,) = keys.U64.unpack(raw)
         raise DuplicateJob(
@@ -260,7 +223,7 @@ def bucket(now: float, width: int) -> bytes:
 def forget_unique(txn: Txn, ledger: Ledger, row: rows.Row) -> None:
     unique = row.extras.get("unique")
     if unique is not None:
-        txn.delete(ledger.unique + keys.name_key(unique.encode()))
+        txn.delete(ledger.unique_key(unique))
 
 
 def forget_expiry(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row) -> None:
@@ -276,7 +239,7 @@ def remember_unique(txn: Txn, ledger: Ledger, row: rows.Row) -> None:
     unique = row.extras.get("unique")
     if unique is not None:
         _refuse_duplicate(txn, ledger, unique)
-        txn.put(ledger.unique + keys.name_key(unique.encode()), _u64(row.job_id))
+        txn.put(ledger.unique_key(unique), _u64(row.job_id))
 
 
 # Claiming
@@ -326,8 +289,8 @@ def claim(txn: Txn, ledger: Ledger, counts: Counts, claimer: Claimer, limit: int
     cursor.putmulti(moved)
     cursor.close()
     number = len(claimed)
-    counts[0] -= number
-    counts[2] += number
+    counts[rows.N_PENDING] -= number
+    counts[rows.N_RUNNING] += number
     if deadline:
         counts[rows.N_LEASED] += number
     return claimed
@@ -365,9 +328,9 @@ def ack(txn: Txn, ledger: Ledger, token: Token, result: bytes, width: int) -> No
         ledger.done + bucket(now, width) + key[3:11],
         _end_pack(now, len(result)) + result + value[_claim_size:],
     )
-    counts[2] -= 1
-    counts[3] += 1
-    txn.put(ledger.counters, _count_pack(*counts))
+    counts[rows.N_RUNNING] -= 1
+    counts[rows.N_DONE] += 1
+    save_counts(txn, ledger, counts)
     ledger.environment.bells.broadcast(ledger.id)
 
 
@@ -402,9 +365,15 @@ def _leave_running(txn: Txn, ledger: Ledger, counts: Counts, key: bytes, value: 
     """Drop the lease and the unique key, if any, of a job that was running and is done."""
     if value[rows.FLAGS_IN_CLAIM] & rows.EXTRAS:
         forget_unique(txn, ledger, rows.Row.unpack(value, _claim_size))
-    if value[24:32] != _NO_DEADLINE:
-        deadline = rows.Claim.unpack(value).deadline
-        txn.delete(ledger.lease + keys.ordered_float(deadline) + key[3:])
+    _forget_lease(txn, ledger, counts, key, rows.Claim.unpack(value))
+
+
+def _forget_lease(
+    txn: Txn, ledger: Ledger, counts: Counts, running: bytes, claim: rows.Claim
+) -> None:
+    """Drop the lease, if any, of the job with the key `running`."""
+    if claim.deadline:
+        txn.delete(ledger.lease + keys.ordered_float(claim.deadline) + running[3:])
         counts[rows.N_LEASED] -= 1
 
 
@@ -451,9 +420,7 @@ def unclaim(txn: Txn, ledger: Ledger, counts: Counts, token: Token) -> tuple[row
     key = ledger.running + _running_tail(token.job_id, token.attempt)
     value = take_running(txn, key, token)
     claim = rows.Claim.unpack(value)
-    if claim.deadline:
-        txn.delete(ledger.lease + keys.ordered_float(claim.deadline) + key[3:])
-        counts[rows.N_LEASED] -= 1
+    _forget_lease(txn, ledger, counts, key, claim)
     counts[rows.N_RUNNING] -= 1
     return claim, rows.Row.unpack(value, _claim_size)
 
@@ -545,15 +512,12 @@ def extend(txn: Txn, ledger: Ledger, token: Token, seconds: float) -> None:
     if value is None:
         raise claim_lost(token)
     claim = rows.Claim.unpack(value)
-    tail = _running_tail(token.job_id, token.attempt)
-    if claim.deadline:
-        txn.delete(ledger.lease + keys.ordered_float(claim.deadline) + tail)
-    else:
-        counts = load_counts(txn, ledger)
-        counts[rows.N_LEASED] += 1
-        save_counts(txn, ledger, counts)
+    counts = load_counts(txn, ledger)
+    _forget_lease(txn, ledger, counts, key, claim)
     claim.deadline = _clock.monotonic() + seconds
-    txn.put(ledger.lease + keys.ordered_float(claim.deadline) + tail, b"")
+    counts[rows.N_LEASED] += 1
+    save_counts(txn, ledger, counts)
+    txn.put(ledger.lease + keys.ordered_float(claim.deadline) + key[3:], b"")
     txn.put(key, claim.pack() + value[_claim_size:])
 
 

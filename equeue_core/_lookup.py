@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from equeue_core import _ledger as books
 from equeue_core._job import Job, State
-from equeue_core._ledger import Counts, Ledger
+from equeue_core._ledger import Counts
 from equeue_core._store import _keys as keys
 from equeue_core._store import _rows as rows
-from equeue_core._upkeep import first_key, scan
+from equeue_core._store._queue_keys import Ledger
+from equeue_core._store._scan import first_key, scan
 
 if TYPE_CHECKING:
     from equeue_core._store import Txn
@@ -94,6 +95,11 @@ def _in_buckets(txn: Txn, prefix: bytes, tail: bytes) -> bytes | None:
 def is_waiting(found: Found) -> bool:
     """Whether the job is pending or scheduled."""
     return found.state in (State.PENDING, State.SCHEDULED)
+
+
+def has_ended(found: Found) -> bool:
+    """Whether the job is done, failed or cancelled."""
+    return found.state in (State.DONE, State.FAILED, State.CANCELLED)
 
 
 def take_waiting(txn: Txn, ledger: Ledger, counts: Counts, found: Found) -> rows.Row:

@@ -24,9 +24,9 @@ from equeue_core._typing import Self, T
 from equeue_core.errors import ClaimLost, QueueClosed, QueueFull
 
 if TYPE_CHECKING:
-    from equeue_core._ledger import Ledger
     from equeue_core._store import Environment, Txn
     from equeue_core._store._combine import Operation
+    from equeue_core._store._queue_keys import Ledger
     from equeue_core._store._waiter import Waiter
 
 

@@ -6,47 +6,23 @@ and old ended jobs are removed. Every function takes a transaction and may be ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from equeue_core import _clock
+from equeue_core import _clock, _lookup
 from equeue_core import _ledger as books
-from equeue_core._ledger import Counts, Ledger
+from equeue_core._ledger import Counts
 from equeue_core._store import _keys as keys
 from equeue_core._store import _rows as rows
+from equeue_core._store._queue_keys import Ledger
+from equeue_core._store._scan import first_key, scan
 
 if TYPE_CHECKING:
-    from equeue_core._lookup import Found
     from equeue_core._store import Environment, Txn
 
 BATCH = 256
 """Jobs that one step of upkeep moves at most."""
-
-
-def scan(txn: Txn, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-    """Key and value of everything under `prefix`, from `start` on. The keys found may be deleted
-    meanwhile.
-    """
-    with txn.cursor() as cursor:
-        found = cursor.set_range(start or prefix)
-        while found:
-            key, value = cursor.item()
-            if not key.startswith(prefix):
-                return
-            yield key, value
-            found = cursor.set_range(key + b"\0")
-
-
-def first_key(txn: Txn, prefix: bytes) -> bytes | None:
-    """The smallest key under `prefix`."""
-    with txn.cursor() as cursor:
-        if cursor.set_range(prefix):
-            key = cursor.key()
-            if key.startswith(prefix):
-                return key
-    return None
 
 
 # Due and expired jobs
@@ -81,8 +57,6 @@ def promote(txn: Txn, ledger: Ledger, counts: Counts) -> int:
 
 def expire(txn: Txn, ledger: Ledger, counts: Counts, width: int) -> int:
     """Cancel jobs that were not claimed within their ``expires_in``; how many."""
-    from equeue_core import _lookup
-
     now = _clock.wall()
     limit = ledger.expiry + keys.ordered_float(now)
     number = 0
@@ -104,9 +78,7 @@ def has_expired(txn: Txn, ledger: Ledger) -> bool:
 
 def expire_holder(txn: Txn, ledger: Ledger, unique: str, width: int) -> None:
     """Cancel the job that has the unique key, if its time is over and nobody has noticed yet."""
-    from equeue_core import _lookup
-
-    raw = txn.get(ledger.unique + keys.name_key(unique.encode()))
+    raw = txn.get(ledger.unique_key(unique))
     found = None if raw is None else _lookup.find(txn, ledger, keys.U64.unpack(raw)[0])
     if found is None or not _lookup.is_waiting(found):
         return
@@ -119,10 +91,8 @@ def expire_holder(txn: Txn, ledger: Ledger, unique: str, width: int) -> None:
 
 
 def _cancel_expired(
-    txn: Txn, ledger: Ledger, counts: Counts, found: Found, now: float, width: int
+    txn: Txn, ledger: Ledger, counts: Counts, found: _lookup.Found, now: float, width: int
 ) -> None:
-    from equeue_core import _lookup
-
     row = _lookup.take_waiting(txn, ledger, counts, found)
     books.add_error(row, {"at": now, "message": "expired before it was claimed"})
     books.place_cancelled(txn, ledger, counts, row, now, width)
@@ -173,8 +143,8 @@ def _recover_owner(
     owner_key = keys.U64.pack(owner)
     slept_in = []
     for key, _ in scan(txn, keys.OWNER_QUEUE + owner_key):
-        slept_in.append(keys.U16.unpack(key[11:])[0])
         ledger = environment.ledger(keys.U16.unpack(key[11:])[0])
+        slept_in.append(ledger.id)
         counts = books.load_counts(txn, ledger)
         for running, value in scan(txn, ledger.running):
             if value[:8] != owner_key:

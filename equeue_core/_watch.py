@@ -19,9 +19,9 @@ from equeue_core.errors import (
 )
 
 if TYPE_CHECKING:
-    from equeue_core._ledger import Ledger
     from equeue_core._queue import Queue
     from equeue_core._store import Txn
+    from equeue_core._store._queue_keys import Ledger
     from equeue_core._store._waiter import Waiter
 
 Look = Callable[["Txn"], Any]
@@ -73,8 +73,7 @@ def ended(ledger: Ledger, job_id: int) -> Look:
 
     def look(txn: Txn) -> _lookup.Found | None:
         found = _admin.find(txn, ledger, job_id)
-        done = found.state in (State.DONE, State.FAILED, State.CANCELLED)
-        return found if done else None
+        return found if _lookup.has_ended(found) else None
 
     return look
 

@@ -28,7 +28,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lmdb
 
@@ -44,11 +44,9 @@ from equeue_core._store._combine import (
     run_all,
 )
 from equeue_core._store._owners import Owners
+from equeue_core._store._queue_keys import Ledger
 from equeue_core._store._txn import Txn
 from equeue_core.errors import EQueueError, QueueClosed, StoreBusy, StoreRemoved
-
-if TYPE_CHECKING:
-    from equeue_core._ledger import Ledger
 
 _VIRTUAL_SIZE = 1 << 40
 """Bytes of address space asked for: so much that the map never has to grow. It is virtual and
@@ -260,12 +258,9 @@ class Environment:
 
     def ledger(self, queue_id: int) -> Ledger:
         """The keys of a queue."""
-        ledger = self._ledgers.get(queue_id)
-        if ledger is None:
-            from equeue_core._ledger import Ledger
-
-            ledger = self._ledgers.setdefault(queue_id, Ledger(self, queue_id))
-        return ledger
+        return self._ledgers.get(queue_id) or self._ledgers.setdefault(
+            queue_id, Ledger(self, queue_id)
+        )
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Have `call` made once the running transaction is committed, still under the lock."""

@@ -17,7 +17,6 @@ U64 = struct.Struct(">Q")
 F64 = struct.Struct(">d")
 TWO_U64 = struct.Struct(">QQ")
 RUNNING_TAIL = struct.Struct(">QI")  # job id, attempt
-BUCKET_TAIL = struct.Struct(">IQ")  # second in which the bucket starts, job id
 
 CANCELLED = b"c"  # + bucket, job id
 ENDED = b"e"  # done: + bucket, job id
@@ -52,11 +51,6 @@ def name_key(name: bytes) -> bytes:
     if len(name) <= _MAX_PLAIN:
         return b"=" + name
     return b"#" + hashlib.sha256(name).digest()
-
-
-def after(prefix: bytes) -> bytes:
-    """The smallest key that is greater than every key starting with `prefix`."""
-    return prefix[:-1] + bytes((prefix[-1] + 1,))
 
 
 def ordered_float(value: float) -> bytes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import msgpack
 
 from equeue_core._store import _keys as keys
+from equeue_core._store._scan import scan
 from equeue_core._store._txn import Txn
 from equeue_core.errors import StoreError
 
@@ -61,11 +61,7 @@ def make_queue(txn: Txn, name: str) -> int:
 
 def all_queues(txn: Txn) -> list[tuple[int, str]]:
     """Id and name of every queue, in the order in which they were made."""
-    queues = []
-    with txn.cursor() as cursor:
-        found = cursor.set_range(keys.QUEUE_BY_ID)
-        while found and cursor.key().startswith(keys.QUEUE_BY_ID):
-            row: dict[str, Any] = msgpack.unpackb(cursor.value())
-            queues.append((keys.U16.unpack(cursor.key()[3:])[0], row["name"]))
-            found = cursor.next()
-    return queues
+    return [
+        (keys.U16.unpack(key[3:])[0], msgpack.unpackb(value)["name"])
+        for key, value in scan(txn, keys.QUEUE_BY_ID)
+    ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 
 from equeue_core._store import _keys as keys
+from equeue_core._store._scan import scan
 from equeue_core._store._txn import Txn
 
 if TYPE_CHECKING:
@@ -61,11 +62,7 @@ def owner_rows(txn: Txn) -> list[tuple[int, dict[str, Any]]]:
     """Id and description of every owner on record, dead ones that were not yet cleared away
     included.
     """
-    found = []
-    with txn.cursor() as cursor:
-        more = cursor.set_range(keys.OWNER)
-        while more and cursor.key().startswith(keys.OWNER):
-            (owner,) = keys.U64.unpack(cursor.key()[3:])
-            found.append((owner, msgpack.unpackb(cursor.value())))
-            more = cursor.next()
-    return found
+    return [
+        (keys.U64.unpack(key[3:])[0], msgpack.unpackb(value))
+        for key, value in scan(txn, keys.OWNER)
+    ]

@@ -1,8 +1,8 @@
 """The queue for asyncio: the same verbs as coroutines, without a thread for each waiter.
 
 Writes of one turn of the loop are gathered and applied in one commit: in the loop itself when the
-store does not flush (a few microseconds), in the loop's executor when it does. All waiting ``get``
-calls of a queue share one waiter, whose descriptor the event loop watches.
+store does not flush and its lock is free (a few microseconds), otherwise in the loop's executor. All
+waiting ``get`` calls of a queue share one waiter, whose descriptor the event loop watches.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from equeue_core import _admin, _clock, _watch
+from equeue_core import _clock, _watch
 from equeue_core import _config as config
 from equeue_core import _ledger as books
 from equeue_core._codec import checked_encode
 from equeue_core._feeder import Feeder
 from equeue_core._gather import Gatherer, loop_event
-from equeue_core._job import Job, State, encode_result
+from equeue_core._job import Job, State
 from equeue_core._queue import Queue
-from equeue_core._record import Record, describe_error
+from equeue_core._record import Record
 from equeue_core._retry import Backoff
 from equeue_core._typing import Self, T
 from equeue_core.errors import ClaimLost, JoinTimeout, QueueClosed, ResultTimeout
@@ -85,8 +85,7 @@ class AsyncRecord(Generic[T]):
 
     async def ack(self, result: Any = None) -> None:
         """See `Record.ack`."""
-        width = self._owner._queue._options.width
-        await self._complete(partial(books.ack, result=encode_result(result), width=width))
+        await self._complete(self._record._ack_operation(result))
 
     async def nack(
         self, error: str | BaseException | None = None, delay: float | None = None
@@ -96,24 +95,18 @@ class AsyncRecord(Generic[T]):
 
     async def fail(self, error: str | BaseException | None = None) -> None:
         """See `Record.fail`."""
-        await self._complete(partial(books.fail, error=describe_error(error)))
+        await self._complete(self._record._fail_operation(error))
 
     async def release(self, delay: float | None = None) -> None:
         """See `Record.release`."""
-        wait = None if delay is None else config.seconds("delay", delay)
-        await self._complete(partial(books.release, delay=wait))
+        await self._complete(self._record._release_operation(delay))
 
     async def extend(self, seconds: float) -> None:
         """See `Record.extend`."""
-        wait = config.seconds("seconds", seconds)
-        await self._owner._submit(self._bound(partial(books.extend, seconds=wait)))
-
-    def _bound(self, operation: partial[None]) -> partial[None]:
-        record = self._record
-        return partial(operation, ledger=record._queue._ledger, token=record._token())
+        await self._owner._submit(self._record._extend_operation(seconds))
 
     async def _complete(self, operation: partial[None]) -> None:
-        await self._owner._submit(self._bound(operation))
+        await self._owner._submit(operation)
         self._record._held = False
 
     def __repr__(self) -> str:
@@ -219,8 +212,7 @@ class AsyncQueue(Generic[T]):
 
     async def _put_encoded(self, payloads: list[bytes], spec: books.Spec) -> list[int]:
         await self._gatherer.ready()
-        put = partial(self._queue._put_within_limit, self._queue._ledger, payloads, spec)
-        return await self._submit(put, adds=1 + sum(map(len, payloads)))
+        return await self._submit(*self._queue._put_operation(payloads, spec))
 
     async def get(self, timeout: float | None = None) -> AsyncRecord[T]:
         """See `Queue.get`."""
@@ -292,13 +284,7 @@ class AsyncQueue(Generic[T]):
     async def cancel(self, job_id: int) -> None:
         """See `Queue.cancel`."""
         await self._gatherer.ready()
-        cancel = partial(
-            _admin.cancel,
-            ledger=self._queue._ledger,
-            job_id=job_id,
-            width=self._queue._options.width,
-        )
-        await self._submit(cancel)
+        await self._submit(self._queue._cancel_operation(job_id))
 
     async def requeue(self, job_id: int) -> None:
         """See `Queue.requeue`."""

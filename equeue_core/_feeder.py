@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING, Generic
 
-from equeue_core import _ledger as books
 from equeue_core._gather import Gatherer, loop_event
 from equeue_core._typing import T
 from equeue_core.errors import QueueEmpty
@@ -63,9 +61,7 @@ class Feeder(Generic[T]):
     def put_back(self, records: list[Record[T]]) -> None:
         """Give records back to their places without waiting for it."""
         for record in records:
-            release = partial(
-                books.release, ledger=self._queue._ledger, token=record._token(), delay=None
-            )
+            release = record._release_operation(None)
             record._held = False
             # A claim that is lost is somebody else's already.
             self._gatherer.submit(release).add_done_callback(lambda done: done.exception())

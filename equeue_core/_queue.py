@@ -267,9 +267,13 @@ class Queue(Generic[T]):
         )
 
     def _put_encoded(self, payloads: list[bytes], spec: books.Spec) -> list[int]:
-        put = partial(self._put_within_limit, self._ledger, payloads, spec)
-        job_ids: list[int] = self._write(put, 1 + sum(map(len, payloads)))
+        job_ids: list[int] = self._write(*self._put_operation(payloads, spec))
         return job_ids
+
+    def _put_operation(self, payloads: list[bytes], spec: books.Spec) -> tuple[Operation, int]:
+        """The put as an operation, and how much it adds."""
+        put = partial(self._put_within_limit, self._ledger, payloads, spec)
+        return put, 1 + sum(map(len, payloads))
 
     def _put_within_limit(
         self, ledger: Ledger, payloads: list[bytes], spec: books.Spec, txn: Txn
@@ -477,9 +481,11 @@ class Queue(Generic[T]):
             JobNotFound: it never was, or it was vacuumed or purged.
             JobStateError: it runs, or it ended.
         """
-        self._write(
-            partial(_admin.cancel, ledger=self._ledger, job_id=job_id, width=self._options.width)
-        )
+        self._write(self._cancel_operation(job_id))
+
+    def _cancel_operation(self, job_id: int) -> Operation:
+        width = self._options.width
+        return partial(_admin.cancel, ledger=self._ledger, job_id=job_id, width=width)
 
     def requeue(self, job_id: int) -> None:
         """Put a failed, cancelled or done job behind the pending ones, with all its retries.

@@ -110,12 +110,7 @@ class Record(Generic[T]):
             PayloadError: the result cannot be stored; the job is still in hand.
             QueueClosed: the queue was closed.
         """
-        queue = self._queue
-        token = self._token()
-        raw = b"" if result is None else encode_result(result)
-        ledger, width = queue._ledger, queue._options.width
-        queue._write(lambda txn: books.ack(txn, ledger, token, raw, width))
-        self._held = False
+        self._complete(self._ack_operation(result))
 
     def nack(self, error: str | BaseException | None = None, delay: float | None = None) -> None:
         """Reject the job: it runs again, behind its equals, or is FAILED when its retries are
@@ -139,7 +134,7 @@ class Record(Generic[T]):
             ClaimLost: the claim is not held any more; nothing changed.
             QueueClosed: the queue was closed.
         """
-        self._complete(partial(books.fail, error=describe_error(error)))
+        self._complete(self._fail_operation(error))
 
     def release(self, delay: float | None = None) -> None:
         """Give the job back to its place without spending a retry.
@@ -152,8 +147,7 @@ class Record(Generic[T]):
             ValueError: the delay is negative or not finite.
             QueueClosed: the queue was closed.
         """
-        wait = None if delay is None else check_seconds("delay", delay)
-        self._complete(partial(books.release, delay=wait))
+        self._complete(self._release_operation(delay))
 
     def extend(self, seconds: float) -> None:
         """Let the lease end `seconds` from now instead; a claim without a lease gets one.
@@ -163,14 +157,23 @@ class Record(Generic[T]):
             ValueError: not a number of seconds >= 0.
             QueueClosed: the queue was closed.
         """
-        self._queue._write(
-            partial(
-                books.extend,
-                ledger=self._queue._ledger,
-                token=self._token(),
-                seconds=check_seconds("seconds", seconds),
-            )
-        )
+        self._queue._write(self._extend_operation(seconds))
+
+    # Completions as operations, also for transactions and for AsyncRecord
+
+    def _ack_operation(self, result: Any) -> partial[None]:
+        width = self._queue._options.width
+        return self._bound(books.ack, result=encode_result(result), width=width)
+
+    def _fail_operation(self, error: str | BaseException | None) -> partial[None]:
+        return self._bound(books.fail, error=describe_error(error))
+
+    def _release_operation(self, delay: float | None) -> partial[None]:
+        wait = None if delay is None else check_seconds("delay", delay)
+        return self._bound(books.release, delay=wait)
+
+    def _extend_operation(self, seconds: float) -> partial[None]:
+        return self._bound(books.extend, seconds=check_seconds("seconds", seconds))
 
     def _nack_operation(
         self, error: str | BaseException | None, delay: float | None
@@ -186,7 +189,11 @@ class Record(Generic[T]):
             if wrong:
                 described = described or {"at": _clock.wall(), "message": "nacked"}
                 described["message"] += f" ({wrong})"
-        return partial(books.nack, error=described, delay=wait)
+        return self._bound(books.nack, error=described, delay=wait)
+
+    def _bound(self, change: Callable[..., None], **arguments: Any) -> partial[None]:
+        """A change of this record's job as an operation."""
+        return partial(change, ledger=self._queue._ledger, token=self._token(), **arguments)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -194,7 +201,7 @@ class Record(Generic[T]):
         )
 
     def _complete(self, operation: partial[None]) -> None:
-        self._queue._write(partial(operation, ledger=self._queue._ledger, token=self._token()))
+        self._queue._write(operation)
         self._held = False
 
     def _token(self) -> books.Token:

@@ -8,12 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from equeue_core import _admin
-from equeue_core import _config as config
-from equeue_core import _ledger as books
 from equeue_core._codec import checked_encode
-from equeue_core._job import encode_result
-from equeue_core._record import describe_error
 from equeue_core._typing import Self
 from equeue_core.errors import TransactionError
 
@@ -43,13 +38,15 @@ class Transaction:
     its end.
 
     Nothing is applied when the block raises, or when one operation is refused (its error is raised
-    at the end of the block). Until then nothing is locked: the block may take its time.
+    at the end of the block). Until then nothing is locked: the block may take its time. In a
+    coroutine, write ``async with``: the commit then runs in the loop's executor.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._operations: list[Callable[[Txn], Any]] = []
         self._puts: list[PendingJob] = []
+        self._adds = 0
         self._completed: list[Record[Any]] = []
         self._state = "new"
 
@@ -69,19 +66,21 @@ class Transaction:
         plain = _plain_queue(queue)
         raw = checked_encode(plain._options.codec, payload)
         spec = plain._spec(priority, delay, run_at, expires_in, unique, max_retries)
+        self._require_open()
+        put, adds = plain._put_operation([raw], spec)
         pending = PendingJob()
-        self._puts.append(pending)
 
         def run(txn: Txn) -> None:
-            (pending.job_id,) = plain._put_within_limit(plain._ledger, [raw], spec, txn)
+            (pending.job_id,) = put(txn)
 
         self._add(plain, run)
+        self._puts.append(pending)
+        self._adds += adds
         return pending
 
     def ack(self, record: Record[Any] | AsyncRecord[Any], result: Any = None) -> None:
         """``record.ack(result)`` at the commit."""
-        width = _plain_record(record)._queue._options.width
-        self._complete(record, partial(books.ack, result=encode_result(result), width=width))
+        self._complete(record, _plain_record(record)._ack_operation(result))
 
     def nack(
         self,
@@ -96,28 +95,29 @@ class Transaction:
         self, record: Record[Any] | AsyncRecord[Any], error: str | BaseException | None = None
     ) -> None:
         """``record.fail(error)`` at the commit."""
-        self._complete(record, partial(books.fail, error=describe_error(error)))
+        self._complete(record, _plain_record(record)._fail_operation(error))
 
     def release(self, record: Record[Any] | AsyncRecord[Any], delay: float | None = None) -> None:
         """``record.release(delay)`` at the commit."""
-        wait = None if delay is None else config.seconds("delay", delay)
-        self._complete(record, partial(books.release, delay=wait))
+        self._complete(record, _plain_record(record)._release_operation(delay))
 
     def cancel(self, queue: Queue[Any] | AsyncQueue[Any], job_id: int) -> None:
         """``queue.cancel(job_id)`` at the commit."""
         plain = _plain_queue(queue)
-        width = plain._options.width
-        self._add(plain, lambda txn: _admin.cancel(txn, plain._ledger, job_id, width))
+        self._require_open()
+        self._add(plain, plain._cancel_operation(job_id))
 
     def _complete(self, record: Record[Any] | AsyncRecord[Any], operation: partial[None]) -> None:
         plain = _plain_record(record)
-        queue = plain._queue
+        self._add(plain._queue, operation)
         self._completed.append(plain)
-        self._add(queue, partial(operation, ledger=queue._ledger, token=plain._token()))
 
-    def _add(self, queue: Queue[Any], operation: Callable[[Txn], Any]) -> None:
+    def _require_open(self) -> None:
         if self._state != "open":
             raise TransactionError("use a transaction inside its with block only")
+
+    def _add(self, queue: Queue[Any], operation: Callable[[Txn], Any]) -> None:
+        self._require_open()
         # Also makes the queue now, so that the commit does not have to.
         if queue._ledger.environment is not self._store._environment:
             raise TransactionError(f"{queue!r} is not in the transaction's store {self._store!r}")
@@ -144,7 +144,7 @@ class Transaction:
 
     def _commit(self) -> None:
         try:
-            self._store._environment.write_all(self._operations, bool(self._puts))
+            self._store._environment.write_all(self._operations, self._adds)
         except BaseException:
             for pending in self._puts:
                 pending.job_id = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from equeue_core import _clock, _upkeep
 from equeue_core import _ledger as books
-from equeue_core._codec import checked_decode, is_from_outside
+from equeue_core._codec import checked_decode
 from equeue_core._record import Record
 from equeue_core._store import _rows as rows
 from equeue_core._store._ownership import enlist, owner_rows
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 BACKSTOP = 1.0
 """Seconds after which a waiting consumer looks for itself, whatever the bells did."""
-
-_DYING_PAUSE = 0.001
-"""Seconds between two looks at an owner that is just being torn down."""
 
 _VACUUM_EVERY = 0.05
 """Share of the vacuum interval that passes between two looks for old jobs, at most a second."""
@@ -53,26 +50,18 @@ class Consumer:
         Raises:
             BlockingIOError: somebody else has the store's lock, and the caller is not `patient`.
         """
-        queue = self._queue
-        claimer = self._claimer
-        if claimer is None or claimer.owner != queue._environment.owners.owner_id:
-            claimer = self.enlist()
-        claim = partial(self._claim, claimer, limit, waiter)
-        decode = self._options.codec.decode
+        codec = self._options.codec
         while True:
-            records, wait = queue._write(claim, False, patient)
+            claim = partial(self._claim, self._enlisted() or self._enlist(), limit, waiter)
+            records, wait = self._queue._write(claim, patient=patient)
             if records is None:
-                if not self.is_enlisted():
-                    claim = partial(self._claim, self.enlist(), limit, waiter)
                 continue
             refused = 0
             for record in records:
                 try:
-                    record.payload = decode(record.payload)
-                except Exception:
-                    if is_from_outside(decode, record.payload):
-                        raise
-                    self._refuse(record)
+                    record.payload = checked_decode(codec, record.payload)
+                except PayloadError as error:
+                    record.fail(error)  # its bytes are kept
                     refused += 1
             if not refused:
                 return records, wait
@@ -81,11 +70,17 @@ class Consumer:
 
     def is_enlisted(self) -> bool:
         """Whether this process is an owner, and known to claim from this queue."""
-        owner = self._queue._environment.owners.owner_id
-        return self._claimer is not None and self._claimer.owner == owner
+        return self._enlisted() is not None
 
-    def enlist(self) -> books.Claimer:
-        """Become an owner, if this process is not (or no longer, after a fork) one in this queue."""
+    def _enlisted(self) -> books.Claimer | None:
+        """The claimer of this process; None if it has none (or no longer, after a fork)."""
+        claimer = self._claimer
+        if claimer is None or claimer.owner != self._queue._environment.owners.owner_id:
+            return None
+        return claimer
+
+    def _enlist(self) -> books.Claimer:
+        """Become an owner who claims from this queue."""
         environment = self._queue._environment
         owner = enlist(environment, self._queue._ledger.id)
         environment.farewell = partial(_upkeep.withdraw, environment=environment)
@@ -96,13 +91,6 @@ class Consumer:
             partial(Record, self._queue, owner),
         )
         return self._claimer
-
-    def _refuse(self, record: Record[Any]) -> None:
-        """Make a job whose payload cannot be decoded FAILED; its bytes are kept."""
-        try:
-            checked_decode(self._options.codec, record.payload)
-        except PayloadError as error:
-            record.fail(error)
 
     def _claim(
         self, claimer: books.Claimer, limit: int, waiter: Waiter | None, txn: Txn
@@ -117,7 +105,7 @@ class Consumer:
         now = _clock.monotonic()
         wait = BACKSTOP
         if self._options.do_recover and (waiter is not None or now >= self._recover_at):
-            wait = self._recover(txn, environment, now, waiter)
+            self._recover(txn, environment, now, waiter)
         counts = books.load_counts(txn, ledger)
         changed = self._keep_up(txn, ledger, counts, now)
         records: list[Record[Any]] = []
@@ -149,20 +137,12 @@ class Consumer:
 
     def _recover(
         self, txn: Txn, environment: Environment, now: float, waiter: Waiter | None
-    ) -> float:
-        """Give dead owners' jobs back if it is time to look, or a death was noticed; seconds to
-        wait.
-        """
-        dead = environment.owners.dead() if waiter is not None else []
-        if not dead and now < self._recover_at:
-            return BACKSTOP
-        recovered = _upkeep.recover(txn, environment)
-        # Its last descriptors close one after the other: who hung up may hold its lock a moment
-        # longer.
-        dying = any(environment.owners.is_alive(owner) for owner in dead)
-        again = dying or recovered >= _upkeep.BATCH
-        self._recover_at = now if again else now + self._options.recover_interval
-        return _DYING_PAUSE if dying else BACKSTOP
+    ) -> None:
+        """Give dead owners' jobs back if it is time to look, or a death was noticed."""
+        noticed = waiter is not None and environment.owners.dead()
+        if noticed or now >= self._recover_at:
+            again = _upkeep.recover(txn, environment) >= _upkeep.BATCH
+            self._recover_at = now if again else now + self._options.recover_interval
 
     def _keep_up(self, txn: Txn, ledger: Ledger, counts: books.Counts, now: float) -> bool:
         """The upkeep of this queue that is due; whether it can have changed the counters."""
@@ -202,22 +182,22 @@ class Consumer:
 
     def recover_now(self) -> int:
         """Give back the jobs of all dead owners, and of this queue's ended leases; how many."""
-        environment = self._queue._environment
-        total = 0
-        while True:
-            number: int = self._queue._write(partial(self._recover_step, environment))
+        step = partial(self._recover_step, self._queue._ledger)
+        total, more = 0, True
+        while more:
+            number, more = self._queue._write(step)
             total += number
-            if number < _upkeep.BATCH:
-                return total
+        return total
 
-    def _recover_step(self, environment: Environment, txn: Txn) -> int:
-        number = _upkeep.recover(txn, environment)
-        ledger = self._queue._ledger
+    @staticmethod
+    def _recover_step(ledger: Ledger, txn: Txn) -> tuple[int, bool]:
+        """How many, and whether there may be more."""
+        recovered = _upkeep.recover(txn, ledger.environment)
         counts = books.load_counts(txn, ledger)
         expired = _upkeep.expire_leases(txn, ledger, counts)
         if expired:
             books.save_counts(txn, ledger, counts)
-        return max(number, expired) if _upkeep.BATCH in (number, expired) else number + expired
+        return recovered + expired, _upkeep.BATCH in (recovered, expired)
 
     def _next_event(self, txn: Txn, ledger: Ledger) -> float:
         """Seconds until the next job is due or the next lease ends."""

@@ -112,10 +112,8 @@ def backup(environment: Environment, destination: str) -> None:
 
 def check(environment: Environment) -> CheckReport:
     """See ``Store.check``."""
-    report = CheckReport()
     problems, queues, jobs = environment.read(partial(_check.walk, environment=environment))
-    problems += environment.verify_pages()
-    return CheckReport(report.problems + problems, queues, jobs)
+    return CheckReport(problems + environment.verify_pages(), queues, jobs)
 
 
 def compact(environment: Environment) -> tuple[int, int]:

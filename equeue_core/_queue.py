@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from equeue_core import _admin, _clock, _lookup, _upkeep, _watch
 from equeue_core import _config as config
 from equeue_core import _ledger as books
-from equeue_core._codec import Codec, checked_decode, checked_encode, is_from_outside
+from equeue_core._codec import Codec, checked_decode, checked_encode
 from equeue_core._consumer import Consumer
 from equeue_core._job import Job, State, from_store
 from equeue_core._record import Record
@@ -53,8 +53,8 @@ class Queue(Generic[T]):
             processes only. None: the store's own mode, ``"full"`` for a new store. See
             docs/explanation/durability.md.
         do_recover: whether this handle gives back jobs of dead processes and ended leases.
-        recover_interval: seconds between two checks of all owners; deaths are usually noticed at
-            once.
+        recover_interval: seconds between two looks of a busy consumer for dead owners; an idle one
+            is told of a death at once.
         do_vacuum: whether this handle removes old done and cancelled jobs.
         vacuum_interval: seconds that done and cancelled jobs are kept.
         codec: how payloads become bytes; None means msgpack.
@@ -82,8 +82,8 @@ class Queue(Generic[T]):
         allow_network_fs: bool = False,
     ) -> None:
         self.name = check_name(name)
-        # For pickle: a fresh handle with the same options where it is unpickled.
-        self._arguments = {
+        # Kept for pickle: a fresh handle with the same options where it is unpickled.
+        self._arguments: dict[str, Any] = {
             "lease_time": lease_time,
             "max_retries": max_retries,
             "backoff": backoff,
@@ -94,17 +94,7 @@ class Queue(Generic[T]):
             "vacuum_interval": vacuum_interval,
             "codec": codec,
         }
-        self._options = config.queue_options(
-            lease_time=lease_time,
-            max_retries=max_retries,
-            backoff=backoff,
-            map_size=map_size,
-            do_recover=do_recover,
-            recover_interval=recover_interval,
-            do_vacuum=do_vacuum,
-            vacuum_interval=vacuum_interval,
-            codec=codec,
-        )
+        self._options = config.queue_options(**self._arguments)
         self._owns_store = not isinstance(path, Store)
         self.store = (
             path
@@ -114,7 +104,6 @@ class Queue(Generic[T]):
         limit = self._options.map_size
         self._limit = self.store._map_size if limit is None else limit
         self._closed = False
-        self._encode = self._options.codec.encode
         self._lazy_ledger: Ledger | None = None
         self._waiters: set[Waiter] = set()
         self._consumer = Consumer(self)
@@ -130,8 +119,11 @@ class Queue(Generic[T]):
     @property
     def _environment(self) -> Environment:
         if self._closed:
-            raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
+            raise self._closed_error()
         return self.store._opened or self.store._environment
+
+    def _closed_error(self) -> QueueClosed:
+        return QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
 
     @property
     def _ledger(self) -> Ledger:
@@ -144,13 +136,11 @@ class Queue(Generic[T]):
         return self._lazy_ledger
 
     def _write(self, operation: Operation, adds: int = 0, patient: bool = True) -> Any:
-        if self._closed:
-            raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed")
         try:
-            return (self.store._opened or self.store._environment).write(operation, adds, patient)
+            return self._environment.write(operation, adds, patient)
         except ClaimLost as error:
             if self._closed:  # meanwhile, which gave the job back
-                raise QueueClosed(f"the queue {self.name!r} at {self.path} is closed") from error
+                raise self._closed_error() from error
             raise
 
     def _decode(self, raw: bytes) -> Any:
@@ -192,14 +182,7 @@ class Queue(Generic[T]):
             ValueError, TypeError: an option cannot be meant.
             QueueClosed: the queue was closed.
         """
-        try:
-            raw = self._encode(payload)
-        except Exception:
-            if is_from_outside(self._encode, payload):
-                raise
-            raw = None
-        if type(raw) is not bytes:
-            raw = checked_encode(self._options.codec, payload)  # for the right error
+        raw = checked_encode(self._options.codec, payload)
         ledger = self._lazy_ledger or self._ledger
         if (
             priority == 0

@@ -5,17 +5,14 @@ in-process gate; LMDB's own lock table is not used (see docs/decisions/kernel-lo
 follow, and shape `Environment.transact`:
 
 * An exception may arrive between any two bytecodes (a signal handler that raises, a time limit set
-by
-  another thread). CPython looks for one only after a call has returned and where a loop or function
-  begins, so a lock is taken as the first call of a ``try`` and given back as the first call of its
-  ``finally``.
-* A signal handler may itself use the store, in the middle of our transaction in the same thread.
-The gate
-  is reentrant; the inner operation aborts the interrupted transaction, and the generation number
-  tells the outer one to start over. It never leaves the lock held: the outer takes it again.
+  by another thread). CPython looks for one only after a call has returned and where a loop or
+  function begins, so a lock is taken as the first call of a ``try`` and given back as the first call
+  of its ``finally``.
+* A signal handler may itself use the store, in the middle of our transaction in the same thread. The
+  gate is reentrant; the inner operation aborts the interrupted transaction, and the generation
+  number tells the outer one to start over. It never leaves the lock held: the outer takes it again.
 * No transaction outlives a call. Operations are functions of a transaction that change nothing
-outside it, so
-  that they can be run again.
+  outside it, so that they can be run again.
 """
 
 from __future__ import annotations
@@ -89,7 +86,6 @@ class Environment:
         self.farewell: Operation | None = None
         self.chores: deque[tuple[Any, ...]] = deque()
         self.add_chore = self.chores.append
-        self.claimed_in: set[int] = set()
         self._ledgers: dict[int, Ledger] = {}
         self._asked_sync = sync
         self._pid = os.getpid()
@@ -106,8 +102,10 @@ class Environment:
         self._combiner: Combiner | None = None
         self._ballast = Ballast(directory)
         self._begin: Callable[..., Txn]
-        self.bells = Bells(os.path.join(directory, _files.BELLS))
-        self.owners = self._new_owners()
+        self.bells: Bells
+        self.owners: Owners
+        self.claimed_in: set[int]
+        self._start_afresh()
 
     # Running operations
 
@@ -126,10 +124,7 @@ class Environment:
             QueueClosed: the last handle was closed.
             DiskFull, QueueFull, QueueCorrupted: nothing was written.
         """
-        if self._pid != _getpid():
-            self.after_fork()
-        if self.chores:
-            self._run_chores(patient)
+        self._catch_up(patient)
         if self._combiner is None or not patient:
             return self.transact(operation, adds, patient=patient)
         if self._gate._is_owned():  # type: ignore[attr-defined]
@@ -145,16 +140,8 @@ class Environment:
         """Run several operations in one transaction of their own: all, or (if one is refused)
         none.
         """
-
-        def run(txn: Txn) -> None:
-            for operation in operations:
-                operation(txn)
-
-        if self._pid != _getpid():
-            self.after_fork()
-        if self.chores:
-            self._run_chores()
-        self.transact(run, adds)
+        self._catch_up()
+        self.transact(partial(_run_each, operations), adds)
         if adds:
             self.keep_promise()
 
@@ -175,21 +162,22 @@ class Environment:
                 self.run_requests([request])
 
     def _run_batch(self, requests: list[Request], patient: bool) -> None:
-        if self._pid != _getpid():
-            self.after_fork()
-        if self.chores:
-            self._run_chores(patient)
+        self._catch_up(patient)
         self.transact(partial(run_all, requests), added(requests), patient=patient)
         if added(requests):
             self.keep_promise()
 
     def read(self, operation: Operation) -> Any:
         """Run `operation(txn)` in a read transaction and return its result."""
+        self._catch_up()
+        return self.transact(operation, lock=_SHARED)
+
+    def _catch_up(self, patient: bool = True) -> None:
+        """What has to be done before any operation: notice a fork, and do the chores."""
         if self._pid != _getpid():
             self.after_fork()
         if self.chores:
-            self._run_chores()
-        return self.transact(operation, lock=_SHARED)
+            self._run_chores(patient)
 
     def transact(  # noqa: C901 - in one frame, for what the module says of exceptions
         self,
@@ -456,12 +444,7 @@ class Environment:
             self._close_lmdb()
             self.owners.close()
             self.bells.close()
-            self.owners = self._new_owners()
-            self.bells = Bells(os.path.join(self.directory, _files.BELLS))
-            self.claimed_in.clear()
-            if self._lock_fd >= 0:
-                os.close(self._lock_fd)
-                self._lock_fd = -1
+            self._start_afresh()
 
     def _close_lmdb(self) -> None:
         self._is_open = False
@@ -469,10 +452,16 @@ class Environment:
             self._lmdb.close()
             self._lmdb = None
 
-    def _new_owners(self) -> Owners:
-        return Owners(
-            os.path.join(self.directory, _files.OWNERS), os.path.join(self.directory, _files.BELLS)
-        )
+    def _start_afresh(self) -> None:
+        """Be nobody, and hold nothing open, until the next opening."""
+        # Closed without unlocking: after a fork the lock is on the open file that the parent goes on using.
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+        self.claimed_in = set()
+        bells = os.path.join(self.directory, _files.BELLS)
+        self.bells = Bells(bells)
+        self.owners = Owners(os.path.join(self.directory, _files.OWNERS), bells)
 
     # Working on the file as a whole
 
@@ -567,17 +556,11 @@ class Environment:
         self._combiner = None
         self._after = []
         self.chores.clear()
-        self.claimed_in = set()
         self._abort()
         self._close_lmdb()
-        # Closed without unlocking: the lock is on the open file, which the parent goes on using.
-        if self._lock_fd >= 0:
-            os.close(self._lock_fd)
-            self._lock_fd = -1
         self.owners.drop()
         self.bells.drop()
-        self.owners = self._new_owners()
-        self.bells = Bells(os.path.join(self.directory, _files.BELLS))
+        self._start_afresh()
 
 
 def _run_each(operations: list[Operation], txn: Txn) -> None:

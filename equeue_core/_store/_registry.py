@@ -30,7 +30,9 @@ def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
         directory = _files.prepare_directory(path, allow_network_fs)
         key = _identity(directory)
         # Known before it is open: a signal handler that comes in between has to find it.
-        environment = _environments.setdefault(key, Environment(directory, sync))
+        environment = _environments.get(key) or _environments.setdefault(
+            key, Environment(directory, sync)
+        )
         environment.handles += 1
         try:
             environment.open()
@@ -38,7 +40,7 @@ def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
         except BaseException:
             environment.handles -= 1
             if environment.handles == 0:
-                _environments.pop(key, None)
+                _forget(environment)
                 environment.close()
             raise
         return environment
@@ -52,8 +54,7 @@ def release(environment: Environment) -> None:
                 environment.say_farewell()
             finally:
                 environment.handles = 0
-                for key in [key for key, value in _environments.items() if value is environment]:
-                    del _environments[key]
+                _forget(environment)
                 environment.close()
         elif environment.handles > 1:
             environment.handles -= 1
@@ -62,9 +63,13 @@ def release(environment: Environment) -> None:
 def rekey(environment: Environment) -> None:
     """Note that the environment's data file was replaced."""
     with _lock:
-        for key in [key for key, value in _environments.items() if value is environment]:
-            del _environments[key]
+        _forget(environment)
         _environments[_identity(environment.directory)] = environment
+
+
+def _forget(environment: Environment) -> None:
+    for key in [key for key, value in _environments.items() if value is environment]:
+        del _environments[key]
 
 
 def _identity(directory: str) -> tuple[int, int]:

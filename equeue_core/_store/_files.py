@@ -8,7 +8,6 @@ import errno
 import mmap
 import os
 import stat
-import struct
 from pathlib import Path
 
 from equeue_core._store import _failures, _mounts, _pages
@@ -29,14 +28,6 @@ _IN_USE = b"equeue store; data.mdb holds the jobs\n"
 """Content of the lock file once data.mdb is complete, so that a lost data.mdb is not taken for a
 new store.
 """
-
-_META = struct.Struct("<16xII8x8x48x48xQQ")
-"""A meta page of LMDB 0.9 (64 bit): header, magic, version, address, map size, two trees, last
-page, id.
-"""
-_META_FIELDS = (0xBEEFC0DE, 1)
-_PAGE_SIZE_OFFSET = 40  # the first field of the first tree's record
-_TWO_META_PAGES = 2
 
 _HALF_MADE = 1 << 16
 """Bytes that a store has at most before its first transaction is complete."""
@@ -156,10 +147,11 @@ def _is_half_made(descriptor: int, size: int) -> bool:
     """
     if size > _HALF_MADE or not any(os.pread(descriptor, size, 0)):
         return False
-    for number in range(_TWO_META_PAGES):
-        raw = os.pread(descriptor, _META.size, number * mmap.PAGESIZE).ljust(_META.size, b"\0")
-        magic, version, _, transaction = _META.unpack(raw)
-        if any(raw) and ((magic, version & 0xFFFF) != _META_FIELDS or transaction):
+    for number in range(_pages.META_PAGES):
+        raw = os.pread(descriptor, _pages.META_SIZE, number * mmap.PAGESIZE)
+        raw = raw.ljust(_pages.META_SIZE, b"\0")
+        meta = _pages.read_meta(raw)
+        if any(raw) and (meta is None or meta.transaction):
             return False
     return True
 
@@ -182,22 +174,21 @@ def _expected_size(path: str, descriptor: int) -> int:
     """Bytes that the newest meta page speaks of; 0 where the pages are another format's (LMDB will
     say).
     """
-    first = os.pread(descriptor, _META.size, 0)
-    if len(first) < _META.size:
+    first = os.pread(descriptor, _pages.META_SIZE, 0)
+    if len(first) < _pages.META_SIZE:
         raise QueueCorrupted(
             f"{path} is not an LMDB database ({len(first)} bytes): restore it from a backup, or remove it "
             "and its lock file to start with an empty store"
         )
-    (page_size,) = struct.unpack_from("<I", first, _PAGE_SIZE_OFFSET)
-    newest, last_page = -1, 0
-    for number in range(_TWO_META_PAGES):
-        raw = os.pread(descriptor, _META.size, number * page_size)
-        if len(raw) < _META.size:
-            return int(page_size * _TWO_META_PAGES)
-        magic, version, last, transaction = _META.unpack(raw)
-        if (magic, version & 0xFFFF) == _META_FIELDS and transaction > newest:
-            newest, last_page = transaction, last
-    return int((last_page + 1) * page_size) if newest >= 0 else 0
+    size = _pages.page_size(first)
+    metas = []
+    for number in range(_pages.META_PAGES):
+        raw = os.pread(descriptor, _pages.META_SIZE, number * size)
+        if len(raw) < _pages.META_SIZE:
+            return size * _pages.META_PAGES
+        metas.append(_pages.read_meta(raw))
+    newest = max((meta for meta in metas if meta), key=lambda meta: meta.transaction, default=None)
+    return 0 if newest is None else (newest.last_page + 1) * size
 
 
 def sync_file(path: str) -> None:

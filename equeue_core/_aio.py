@@ -134,6 +134,7 @@ class AsyncQueue(Generic[T]):
         recover_interval: float = 0.05,
         do_vacuum: bool = True,
         vacuum_interval: float = 300.0,
+        keep_done: bool = True,
         codec: Codec | None = None,
         allow_network_fs: bool = False,
     ) -> None:
@@ -149,6 +150,7 @@ class AsyncQueue(Generic[T]):
             recover_interval=recover_interval,
             do_vacuum=do_vacuum,
             vacuum_interval=vacuum_interval,
+            keep_done=keep_done,
             codec=codec,
             allow_network_fs=allow_network_fs,
         )

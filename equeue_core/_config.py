@@ -25,9 +25,10 @@ class QueueOptions:
     recover_interval: float
     do_vacuum: bool
     vacuum_interval: float
+    keep_done: bool
     codec: Codec
     width: int
-    """Seconds of a time bucket of ended jobs: a 32nd of how long they are kept."""
+    """Seconds of a time bucket of ended jobs: a 32nd of how long they are kept; 0: they are not."""
 
 
 def queue_options(
@@ -40,6 +41,7 @@ def queue_options(
     recover_interval: float,
     do_vacuum: bool,
     vacuum_interval: float,
+    keep_done: bool,
     codec: Codec | None,
 ) -> QueueOptions:
     """The options, checked.
@@ -61,9 +63,14 @@ def queue_options(
         recover_interval=positive("recover_interval", recover_interval),
         do_vacuum=bool(do_vacuum),
         vacuum_interval=positive("vacuum_interval", vacuum_interval),
+        keep_done=bool(keep_done),
         codec=MsgpackCodec() if codec is None else _check_codec(codec),
-        width=max(1, int(vacuum_interval / 32)) if do_vacuum else NEVER_WIDTH,
+        width=_bucket_width(vacuum_interval if do_vacuum else None) if keep_done else 0,
     )
+
+
+def _bucket_width(kept: float | None) -> int:
+    return NEVER_WIDTH if kept is None else max(1, int(kept / 32))
 
 
 def _check_codec(codec: Codec) -> Codec:

@@ -206,6 +206,8 @@ def place_cancelled(
 ) -> None:
     """Make `row` CANCELLED. `width`: see `bucket`."""
     forget_unique(txn, ledger, row)
+    if not width:
+        return
     key = ledger.cancelled + bucket(now, width) + _u64(row.job_id)
     txn.put(key, rows.pack_end(now, b"", row.pack()))
     counts[rows.N_CANCELLED] += 1
@@ -215,7 +217,8 @@ def bucket(now: float, width: int) -> bytes:
     """The start of the time bucket, `width` seconds wide, in which an ended job is filed.
 
     Jobs are filed by bucket and id: vacuum finds the oldest first, and a job is found by its id in
-    a few steps (one for each bucket), without an index entry of its own.
+    a few steps (one for each bucket), without an index entry of its own. A width of 0 says that they
+    are not kept: then nothing is filed.
     """
     return keys.U32.pack(int(now) // width * width)
 
@@ -312,7 +315,7 @@ def _claim_special(
 
 
 def ack(txn: Txn, ledger: Ledger, token: Token, result: bytes, width: int) -> None:
-    """Make a claimed job DONE.
+    """Make a claimed job DONE. `width`: see `bucket`.
 
     Raises:
         ClaimLost: the claim is not held any more.
@@ -324,12 +327,13 @@ def ack(txn: Txn, ledger: Ledger, token: Token, result: bytes, width: int) -> No
     now = _clock.wall()
     if value[rows.FLAGS_IN_CLAIM] or value[24:32] != _NO_DEADLINE:
         _leave_running(txn, ledger, counts, key, value)
-    txn.put(
-        ledger.done + bucket(now, width) + key[3:11],
-        _end_pack(now, len(result)) + result + value[_claim_size:],
-    )
+    if width:
+        txn.put(
+            ledger.done + bucket(now, width) + key[3:11],
+            _end_pack(now, len(result)) + result + value[_claim_size:],
+        )
+        counts[rows.N_DONE] += 1
     counts[rows.N_RUNNING] -= 1
-    counts[rows.N_DONE] += 1
     save_counts(txn, ledger, counts)
     ledger.environment.bells.broadcast(ledger.id)
 
@@ -348,15 +352,16 @@ def ack_many(txn: Txn, ledger: Ledger, tokens: list[Token], width: int) -> None:
         cursor.putmulti(taken)
         raise
     counts = load_counts(txn, ledger)
-    done = ledger.done + bucket(now, width)
-    end = _end_pack(now, 0)
     for key, value in taken:
         if value[rows.FLAGS_IN_CLAIM] or value[24:32] != _NO_DEADLINE:
             _leave_running(txn, ledger, counts, key, value)
-    cursor.putmulti([(done + key[3:11], end + value[_claim_size:]) for key, value in taken])
+    if width:
+        done = ledger.done + bucket(now, width)
+        end = _end_pack(now, 0)
+        cursor.putmulti([(done + key[3:11], end + value[_claim_size:]) for key, value in taken])
+        counts[rows.N_DONE] += len(taken)
     cursor.close()
     counts[rows.N_RUNNING] -= len(taken)
-    counts[rows.N_DONE] += len(taken)
     save_counts(txn, ledger, counts)
     ledger.environment.bells.broadcast(ledger.id)
 

@@ -57,6 +57,8 @@ class Queue(Generic[T]):
             is told of a death at once.
         do_vacuum: whether this handle removes old done and cancelled jobs.
         vacuum_interval: seconds that done and cancelled jobs are kept.
+        keep_done: False removes this handle's done and cancelled jobs as they end: `job` and
+            `result` do not find them.
         codec: how payloads become bytes; None means msgpack.
         allow_network_fs: open a store on a network file system all the same.
 
@@ -78,6 +80,7 @@ class Queue(Generic[T]):
         recover_interval: float = 0.05,
         do_vacuum: bool = True,
         vacuum_interval: float = 300.0,
+        keep_done: bool = True,
         codec: Codec | None = None,
         allow_network_fs: bool = False,
     ) -> None:
@@ -92,6 +95,7 @@ class Queue(Generic[T]):
             "recover_interval": recover_interval,
             "do_vacuum": do_vacuum,
             "vacuum_interval": vacuum_interval,
+            "keep_done": keep_done,
             "codec": codec,
         }
         self._options = config.queue_options(**self._arguments)

@@ -224,6 +224,25 @@ class ManagementContract:
         wait_until(gone, "the job is vacuumed")
         assert_counts(queue, total=1)
 
+    @pytest.mark.contract("KEP-05")
+    @pytest.mark.parametrize("make", [put_done, put_cancelled])
+    def test_or_they_are_not_kept_at_all(self, backend: Backend, make: Any) -> None:
+        queue = backend.open(keep_done=False)
+        job_id = make(queue)
+        assert_counts(queue, total=1)
+        with pytest.raises(JobNotFound):
+            queue.job(job_id)
+
+    @pytest.mark.contract("KEP-05")
+    def test_nor_those_that_are_done_in_one_commit(self, backend: Backend) -> None:
+        queue = backend.open(keep_done=False)
+        queue.put_many(["a", "b"])
+        queue.put("c", unique="c", max_retries=1)
+        queue.ack_many(queue.get_many(3))
+        assert_counts(queue, total=3)
+        queue.put("c", unique="c")  # its key is free again
+        assert_counts(queue, pending=1, total=4)
+
     @pytest.mark.contract("KEP-03")
     def test_failed_jobs_are_kept(self, backend: Backend) -> None:
         queue = backend.open(vacuum_interval=0.001)

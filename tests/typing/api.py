@@ -91,6 +91,7 @@ def opening() -> None:
         recover_interval=0.5,
         do_vacuum=False,
         vacuum_interval=60,
+        keep_done=False,
         codec=Text(),
         allow_network_fs=True,
     )

@@ -1,6 +1,13 @@
-"""The Dramatiq adapter of equeue: not built yet.
+"""Dramatiq on a directory instead of a server.
 
-This package holds the name. It is to bring ``LMDBBroker``, a result backend and a rate limiter
-backend that keep Dramatiq's messages in an equeue store instead of Redis or RabbitMQ. Today it is
-empty.
+::
+
+    import dramatiq
+    from equeue_dramatiq import LMDBBroker
+
+    dramatiq.set_broker(LMDBBroker("./data"))
 """
+
+from equeue_dramatiq.broker import LMDBBroker
+
+__all__ = ["LMDBBroker"]

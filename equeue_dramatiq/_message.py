@@ -1,0 +1,145 @@
+"""A message in hand, and what is to be committed together with its end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dramatiq import Message
+from dramatiq.broker import MessageProxy
+
+from equeue_core import ClaimLost, EQueueError, Record, Store, Transaction
+from equeue_dramatiq._errors import broker_error
+
+if TYPE_CHECKING:
+    from equeue_dramatiq._slots import Slots
+
+Held = Callable[[Transaction], Any]
+"""Adds an operation to the transaction that ends a message."""
+
+
+class _Current(threading.local):
+    message: LMDBMessage | None = None
+
+
+_current = _Current()
+
+
+class LMDBMessage(MessageProxy):
+    """A message that this process has claimed.
+
+    Attributes:
+        record: the claim, a `equeue_core.Record`.
+        store: the handle on the store that it is in.
+        redelivered: whether it was delivered before, and given back or lost by a crash.
+    """
+
+    def __init__(
+        self, message: Message[Any], record: Record[bytes], store: Store, slots: Slots
+    ) -> None:
+        super().__init__(message)
+        self.record = record
+        self.redelivered = record.attempt > 1
+        self.store = store
+        self._slots: Slots | None = slots
+        self._held: list[Held] = []
+        self._after: list[Callable[[], None]] = []
+
+    # What is enqueued and stored when the actor has run, by Dramatiq's middleware, is committed with the
+    # message's ack or nack: a crash in between can neither lose it nor do it twice.
+
+    def begin_end(self) -> None:
+        """From now on, this thread's puts belong to the end of this message."""
+        self._held.clear()
+        self._after.clear()
+        _current.message = self
+
+    def hold(self, operation: Held, after: Callable[[], None] | None = None) -> None:
+        """Have `operation` committed with the end, and `after` called then."""
+        self._held.append(operation)
+        if after is not None:
+            self._after.append(after)
+
+    def commit_held(self) -> None:
+        """Commit what is held so far, without ending the message.
+
+        Raises:
+            EQueueError: nothing was written, all of it is still held.
+        """
+        if self._held:
+            with self.store.transaction() as transaction:
+                for operation in self._held:
+                    operation(transaction)
+            self._held.clear()
+            self._run_after()
+
+    def _run_after(self) -> None:
+        calls, self._after = self._after, []
+        for call in calls:
+            call()
+
+    # Its end
+
+    def ack(self) -> None:
+        """The message is done.
+
+        Raises:
+            BrokerConnectionError: nothing was written; try again.
+            ClaimLost: it is not in hand any more.
+        """
+        self._end(self.record.ack, lambda transaction: transaction.ack(self.record))
+
+    def reject(self) -> None:
+        """The message becomes a dead letter, with the error that it was given.
+
+        Raises:
+            BrokerConnectionError: nothing was written; try again.
+            ClaimLost: it is not in hand any more.
+        """
+        error = "rejected" if self._exception is None else self._exception
+        self._end(
+            lambda: self.record.fail(error),
+            lambda transaction: transaction.fail(self.record, error),
+        )
+
+    def _end(self, alone: Callable[[], None], together: Held) -> None:
+        _current.message = None
+        try:
+            if self._held:
+                self._held.append(together)
+                try:
+                    self.commit_held()
+                finally:
+                    del self._held[-1:]
+            else:
+                alone()
+        except ClaimLost:
+            self._held.clear()
+            raise
+        except EQueueError as error:
+            raise broker_error(error) from error
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Give its slot back; harmless if repeated."""
+        slots, self._slots = self._slots, None
+        if slots is not None:
+            slots.give_back()
+
+
+def ending_message() -> LMDBMessage | None:
+    """The message that this thread is about to end."""
+    return _current.message
+
+
+def commit_held() -> None:
+    """Commit what this thread holds back, before it looks at the store or waits.
+
+    Raises:
+        EQueueError: nothing was written.
+    """
+    message = _current.message
+    if message is not None:
+        message.commit_held()

@@ -1,0 +1,78 @@
+"""Messages on their way into the store: at once, together with others, or with the end of another one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dramatiq import Actor, Message
+
+    from equeue_core import Queue, Store, Transaction
+
+MAX_BROKER_PRIORITY = 255
+"""The greatest ``broker_priority``, as in RabbitMQ."""
+
+_ABOVE_ACTORS = float(1 << 32)
+"""What one step of ``broker_priority`` weighs in steps of an actor's ``priority``."""
+
+
+@dataclass
+class Put:
+    """One message to be put, and what to call once it is there."""
+
+    message: Message[Any]
+    queue: Queue[bytes]
+    payload: bytes
+    priority: float
+    run_at: float | None
+    announce: Callable[[], None]
+
+    def run(self) -> None:
+        """Put it, in a commit of its own."""
+        self.queue.put(self.payload, priority=self.priority, run_at=self.run_at)
+        self.announce()
+
+    def add_to(self, transaction: Transaction) -> None:
+        """Put it with the transaction; the caller announces it afterwards."""
+        transaction.put(self.queue, self.payload, priority=self.priority, run_at=self.run_at)
+
+
+class Batch(threading.local):
+    """The puts that this thread collects; None: it does not."""
+
+    puts: list[Put] | None = None
+
+
+def run_together(store: Store, puts: list[Put]) -> None:
+    """Put all in one commit, or none."""
+    with store.transaction() as transaction:
+        for put in puts:
+            put.add_to(transaction)
+    for put in puts:
+        put.announce()
+
+
+def rank(message: Message[Any], actor: Actor[Any, Any] | None) -> float:
+    """The message's priority in the store: smaller runs first.
+
+    Raises:
+        ValueError: its ``broker_priority`` is none.
+    """
+    priority: int = 0 if actor is None else actor.priority
+    urgency = message.options.get("broker_priority")
+    if urgency is None:
+        return priority
+    if not isinstance(urgency, int) or not 0 <= urgency <= MAX_BROKER_PRIORITY:
+        raise ValueError(
+            f"broker_priority must be an int from 0 to {MAX_BROKER_PRIORITY}, not {urgency!r}"
+        )
+    return priority - urgency * _ABOVE_ACTORS
+
+
+def due(message: Message[Any]) -> float | None:
+    """When the message may run, in epoch seconds; None for at once."""
+    eta = message.options.get("eta")
+    return eta / 1000 if isinstance(eta, (int, float)) else None

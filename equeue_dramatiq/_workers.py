@@ -1,0 +1,60 @@
+"""The workers of this process: how many messages each may have, and what it gives back when it stops."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from dramatiq.common import iter_queue
+from dramatiq.errors import BrokerConnectionError
+
+from equeue_dramatiq._slots import Slots
+
+if TYPE_CHECKING:
+    from dramatiq import Worker
+    from dramatiq.broker import MessageProxy
+    from dramatiq.worker import ConsumerThread
+
+
+class _Here(threading.local):
+    slots: Slots | None = None
+
+
+class Workers:
+    """Knows each worker by the queue through which its consumer threads feed its worker threads."""
+
+    def __init__(self) -> None:
+        self._slots: WeakKeyDictionary[Any, Slots] = WeakKeyDictionary()
+        self._here = _Here()
+
+    def add(self, worker: Worker) -> None:
+        """A worker is about to start."""
+        self._slots[worker.work_queue] = Slots(worker.worker_threads)
+
+    def enter(self, thread: ConsumerThread) -> None:
+        """The calling thread is one of a worker's consumer threads."""
+        self._here.slots = self._slots.get(thread.work_queue)
+
+    def slots(self) -> Slots | None:
+        """The slots of the worker that the calling thread is a consumer of; None if it is none."""
+        return self._here.slots
+
+    def stop(self, worker: Worker) -> None:
+        """Let the worker claim nothing more, and give back what it has not started."""
+        slots = self._slots.get(worker.work_queue)
+        if slots is None:
+            return
+        slots.close()
+        unstarted: dict[str, list[MessageProxy]] = defaultdict(list)
+        for item in iter_queue(worker.work_queue):
+            # Before Dramatiq 2.1, a pair.
+            message = item[1] if isinstance(item, tuple) else item.message
+            unstarted[message.queue_name].append(message)
+            worker.work_queue.task_done()
+        for queue_name, messages in unstarted.items():
+            try:
+                worker.consumers[queue_name].requeue_messages(messages)
+            except BrokerConnectionError:
+                worker.logger.warning("Cannot give messages of %r back.", queue_name, exc_info=True)

@@ -87,12 +87,26 @@ class Batch:
         self.committed: list[bool] = []
 
 
+class Halfway(EQueueError):
+    """A refusal after something was written: the whole transaction has to be undone."""
+
+    def __init__(self, refusal: EQueueError) -> None:
+        super().__init__(str(refusal))
+        self.refusal = refusal
+
+
 def run_all(requests: list[Request], txn: Txn) -> None:
-    """Run every request. A refusal (made before anything was written) is its owner's alone."""
+    """Run every request. A refusal (made before anything was written) is its owner's alone.
+
+    Raises:
+        Halfway: one was refused later than that.
+    """
     for request in requests:
         request.error = None
         try:
             request.result = request.operation(txn)
+        except Halfway:
+            raise
         except EQueueError as refusal:
             request.result, request.error = None, refusal
 
@@ -176,8 +190,8 @@ class Combiner:
         self._company = len(requests)
 
     def _commit(self, requests: list[Request]) -> None:
-        """Run requests in one transaction; in one for each if there is something against that: a
-        full disk, say, which concerns some of them only.
+        """Run requests in one transaction; in one for each if there is something against that, which
+        concerns some of them only: a full disk, say, or a collected transaction refused halfway.
         """
         batch = Batch(added(requests))
         for request in requests:

@@ -34,6 +34,7 @@ from equeue_core._store._ballast import Ballast
 from equeue_core._store._bells import Bells
 from equeue_core._store._combine import (
     Combiner,
+    Halfway,
     Operation,
     Request,
     added,
@@ -137,13 +138,11 @@ class Environment:
         return self._combiner.submit(operation, adds)
 
     def write_all(self, operations: list[Operation], adds: int) -> None:
-        """Run several operations in one transaction of their own: all, or (if one is refused)
-        none.
-        """
-        self._catch_up()
-        self.transact(partial(_run_each, operations), adds)
-        if adds:
-            self.keep_promise()
+        """Run several operations in one transaction: all, or (if one is refused) none."""
+        try:
+            self.write(partial(_run_together, operations), adds)
+        except Halfway as halfway:
+            raise halfway.refusal from None
 
     def run_requests(self, requests: list[Request], patient: bool = True) -> None:
         """Run gathered operations in one transaction; results and refusals are left with the
@@ -209,7 +208,7 @@ class Environment:
                         continue  # a handler's operation came in between; Python 3.10 looks after a jump, too
                     txn = txns[-1]
                     if adds:
-                        self._spare_the_rest(txn, adds)
+                        self.require_room(txn, adds)
                     result = operation(txn)
                     if mark is None:
                         txn.commit()
@@ -268,8 +267,12 @@ class Environment:
                 except lmdb.Error as error:
                     raise _failures.translate(error, self.directory) from error
 
-    def _spare_the_rest(self, txn: Txn, adds: int) -> None:
-        """Refuse to add work when what room is left is needed for completing jobs."""
+    def require_room(self, txn: Txn, adds: int) -> None:
+        """Refuse to add so many bytes when what room is left is needed for completing jobs.
+
+        Raises:
+            DiskFull: it is.
+        """
         self._ballast.count(adds)
         if not self._ballast.spent:
             return
@@ -566,3 +569,13 @@ class Environment:
 def _run_each(operations: list[Operation], txn: Txn) -> None:
     for operation in operations:
         operation(txn)
+
+
+def _run_together(operations: list[Operation], txn: Txn) -> None:
+    for number, operation in enumerate(operations):
+        try:
+            operation(txn)
+        except EQueueError as refusal:
+            if number == 0:
+                raise
+            raise Halfway(refusal) from refusal

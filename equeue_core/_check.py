@@ -13,6 +13,7 @@ from equeue_core._store import _rows as rows
 from equeue_core._store._names import all_queues
 from equeue_core._store._queue_keys import Ledger
 from equeue_core._store._scan import scan
+from equeue_core._store._spaces import Entries, space_ids
 
 if TYPE_CHECKING:
     from equeue_core._store import Environment, Txn
@@ -28,6 +29,8 @@ def walk(txn: Txn, environment: Environment) -> tuple[list[str], int, int]:
         walker.walk()
         problems += walker.problems
         jobs += walker.jobs
+    for space_id in space_ids(txn):
+        problems += [f"space {space_id}: {each}" for each in Entries(space_id).problems(txn)]
     return problems, len(queues), jobs
 
 

@@ -18,6 +18,7 @@ from equeue_core.errors import QueueClosed
 if TYPE_CHECKING:
     from equeue_core._maintenance import CheckReport, Owner
     from equeue_core._queue import Queue
+    from equeue_core._space import Space
 
 Sync = Literal["full", "normal", "off"] | bool | None
 """What ``sync`` takes: a mode, True for ``"full"``, False for ``"off"``, None for the store's
@@ -62,7 +63,7 @@ class Store:
         self._opened: Environment | None = None
         self._closed = False
         self._opening = threading.RLock()
-        self._handles: weakref.WeakSet[Queue[Any]] = weakref.WeakSet()
+        self._handles: weakref.WeakSet[Queue[Any] | Space] = weakref.WeakSet()
 
     @property
     def _environment(self) -> Environment:
@@ -80,8 +81,9 @@ class Store:
                     _registry.release(opened)
             return self._opened
 
-    def _adopt(self, queue: Queue[Any]) -> None:
-        self._handles.add(queue)
+    def _adopt(self, handle: Queue[Any] | Space) -> None:
+        """Have `handle` closed with this one."""
+        self._handles.add(handle)
 
     @property
     def sync(self) -> str:
@@ -164,8 +166,8 @@ class Store:
         with self._opening:
             self._closed = True
             environment, self._opened = self._opened, None
-        for queue in list(self._handles):
-            queue._shut()
+        for handle in list(self._handles):
+            handle._shut()
         if environment is not None:
             _registry.release(environment)
 

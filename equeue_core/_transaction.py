@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
     from equeue_core._aio import AsyncQueue, AsyncRecord
     from equeue_core._queue import Queue
     from equeue_core._record import Record
-    from equeue_core._store import Txn
+    from equeue_core._space import Space
+    from equeue_core._store import Environment, Txn
+    from equeue_core._store._combine import Operation
     from equeue_core._store_handle import Store
 
 
@@ -44,7 +45,7 @@ class Transaction:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._operations: list[Callable[[Txn], Any]] = []
+        self._operations: list[Operation] = []
         self._puts: list[PendingJob] = []
         self._adds = 0
         self._completed: list[Record[Any]] = []
@@ -73,9 +74,8 @@ class Transaction:
         def run(txn: Txn) -> None:
             (pending.job_id,) = put(txn)
 
-        self._add(plain, run)
+        self._add(plain, run, adds)
         self._puts.append(pending)
-        self._adds += adds
         return pending
 
     def ack(self, record: Record[Any] | AsyncRecord[Any], result: Any = None) -> None:
@@ -116,12 +116,20 @@ class Transaction:
         if self._state != "open":
             raise TransactionError("use a transaction inside its with block only")
 
-    def _add(self, queue: Queue[Any], operation: Callable[[Txn], Any]) -> None:
+    def _add(self, queue: Queue[Any], operation: Operation, adds: int = 0) -> None:
         self._require_open()
         # Also makes the queue now, so that the commit does not have to.
-        if queue._ledger.environment is not self._store._environment:
-            raise TransactionError(f"{queue!r} is not in the transaction's store {self._store!r}")
+        self._collect(queue, queue._ledger.environment, operation, adds)
+
+    def _collect(
+        self, handle: Queue[Any] | Space, environment: Environment, operation: Operation, adds: int
+    ) -> None:
+        """Add an operation of `handle`, whose store is open as `environment`."""
+        self._require_open()
+        if environment is not self._store._environment:
+            raise TransactionError(f"{handle!r} is not in the transaction's store {self._store!r}")
         self._operations.append(operation)
+        self._adds += adds
 
     def __enter__(self) -> Self:
         if self._state != "new":

@@ -1,10 +1,10 @@
-"""Waiting for what becomes of jobs: a result, or a queue worked off."""
+"""Waiting for a change: what becomes of jobs (a result, a queue worked off), or of an adapter's entry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from equeue_core import _admin, _clock, _lookup
 from equeue_core import _ledger as books
@@ -20,7 +20,7 @@ from equeue_core.errors import (
 
 if TYPE_CHECKING:
     from equeue_core._queue import Queue
-    from equeue_core._store import Txn
+    from equeue_core._store import Environment, Txn
     from equeue_core._store._queue_keys import Ledger
     from equeue_core._store._waiter import Waiter
 
@@ -28,29 +28,57 @@ Look = Callable[["Txn"], Any]
 """Looks in a transaction for what is waited for; None: not yet."""
 
 
-def wait_for(queue: Queue[Any], look: Look, timeout: float | None) -> Any:
-    """What `look` finds, as soon as it finds something; None when `timeout` seconds have passed."""
+class Handle(Protocol):
+    """Who waits. Its close kicks its waiters, and makes its environment raise QueueClosed."""
+
+    _waiters: set[Waiter]
+
+    @property
+    def _environment(self) -> Environment: ...
+
+
+def wait_for(
+    handle: Handle,
+    changes: tuple[int, ...],
+    look: Look,
+    timeout: float | None,
+    meanwhile: Callable[[], None] | None = None,
+) -> Any:
+    """What `look` finds, as soon as it finds something; None when `timeout` seconds have passed.
+
+    Parameters:
+        handle: on whose behalf.
+        changes: the queue ids at whose changes to look again; each second in any case.
+        look: what is waited for.
+        timeout: None: no limit.
+        meanwhile: is called before each further look.
+    """
     started = _clock.monotonic()
-    environment = queue._environment
-    found = environment.read(look)
+    found = handle._environment.read(look)
     if found is not None or timeout == 0:
         return found
-    waiter = environment.bells.waiter(changes=(queue._ledger.id,))
-    queue._waiters.add(waiter)
+    waiter = handle._environment.bells.waiter(changes=changes)
+    handle._waiters.add(waiter)
     try:
         while True:
-            found = queue._write(partial(look_or_register, look, waiter))
+            found = handle._environment.write(partial(look_or_register, look, waiter))
             if found is not None:
                 return found
             left = time_left(started, timeout)
             if left <= 0:
                 return None
             waiter.wait(left)
-            queue._consumer.keep_up()
+            if meanwhile is not None:
+                meanwhile()
     finally:
         # A broadcast bell counts nobody, so there is nothing to take back.
-        queue._waiters.discard(waiter)
+        handle._waiters.discard(waiter)
         waiter.close()
+
+
+def _wait_for_jobs(queue: Queue[Any], look: Look, timeout: float | None) -> Any:
+    """`wait_for` a change of the queue, while its upkeep goes on."""
+    return wait_for(queue, (queue._ledger.id,), look, timeout, queue._consumer.keep_up)
 
 
 def look_or_register(look: Look, waiter: Waiter, txn: Txn) -> Any:
@@ -91,7 +119,7 @@ def worked_off(ledger: Ledger) -> Look:
 
 def result(queue: Queue[Any], job_id: int, timeout: float | None) -> Any:
     """See ``Queue.result``."""
-    found = wait_for(queue, ended(queue._ledger, job_id), timeout)
+    found = _wait_for_jobs(queue, ended(queue._ledger, job_id), timeout)
     if found is None:
         raise ResultTimeout(f"job {job_id} has not ended within {timeout} seconds")
     return result_of(queue._describe(found))
@@ -109,5 +137,5 @@ def result_of(job: Job) -> Any:
 
 def join(queue: Queue[Any], timeout: float | None) -> None:
     """See ``Queue.join``."""
-    if wait_for(queue, worked_off(queue._ledger), timeout) is None:
+    if _wait_for_jobs(queue, worked_off(queue._ledger), timeout) is None:
         raise JoinTimeout(f"the queue {queue.name!r} was not worked off within {timeout} seconds")

@@ -46,7 +46,10 @@ from equeue_core._store._waiter import Waiter
 __all__ = ["STORE", "Bells", "Waiter", "changes_slot", "jobs_slot"]
 
 _POOLED = 64
-"""Idle lines kept for each key; more than that many threads of a process rarely wait at once."""
+"""Idle lines kept for each queue's jobs; more threads of a process rarely wait at once."""
+
+_POOLED_LISTENERS = 4
+"""Idle lines kept for each other bell: there are more of these, and waits for them are rarer."""
 
 
 class Bells(Ringer):
@@ -86,7 +89,8 @@ class Bells(Ringer):
 
     def give_back(self, line: Line) -> None:
         """Keep an idle line for the next waiter, or close it."""
-        if self._pools is not None and len(line.pool) < _POOLED:
+        most = _POOLED if line.seats else _POOLED_LISTENERS
+        if self._pools is not None and len(line.pool) < most and len(line.ear_slots) <= 2:
             line.pool.append(line)
         else:
             line.close()

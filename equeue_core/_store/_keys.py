@@ -39,8 +39,10 @@ QUEUE_BY_ID = STORE + b"q"  # + queue id -> queue row
 OWNER = STORE + b"o"  # + owner id -> owner row
 OWNER_QUEUE = STORE + b"w"  # + owner id, queue id: where an owner has claimed
 
+FIRST_QUEUE = 0x100
+"""Ids below have bells only, those of the adapters' key spaces (see `_spaces.bell`)."""
 MAX_QUEUES = 0xFF00
-"""Queue ids from here on belong to the adapters' own key spaces."""
+"""Ids from here on are the adapters' key spaces."""
 
 _MAX_PLAIN = 400
 """Longest name kept as it is; LMDB's limit for a whole key is 511 bytes."""

@@ -49,9 +49,10 @@ def make_queue(txn: Txn, name: str) -> int:
     if existing is not None:
         return existing
     raw = txn.get(keys.NEXT_QUEUE)
-    queue_id: int = keys.U16.unpack(raw)[0] if raw is not None else 1
+    queue_id: int = keys.U16.unpack(raw)[0] if raw is not None else keys.FIRST_QUEUE
     if queue_id >= keys.MAX_QUEUES:
-        raise StoreError(f"the store has {keys.MAX_QUEUES - 1} queues, the most it can have")
+        most = keys.MAX_QUEUES - keys.FIRST_QUEUE
+        raise StoreError(f"the store has {most} queues, the most it can have")
     packed = keys.U16.pack(queue_id)
     txn.put(keys.NEXT_QUEUE, keys.U16.pack(queue_id + 1))
     txn.put(keys.QUEUE_BY_NAME + keys.name_key(name.encode()), packed)

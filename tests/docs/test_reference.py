@@ -14,7 +14,7 @@ from equeue_core import (
     errors,
     exponential_backoff,
 )
-from equeue_core._store import _format, _keys, _rows
+from equeue_core._store import _format, _keys, _rows, _spaces
 from tests.docs import _pages
 
 REFERENCE = _pages.DOCS / "reference"
@@ -76,9 +76,8 @@ def test_the_options_page_has_the_programs_defaults() -> None:
 
 def test_the_file_format_page_has_every_kind_of_key() -> None:
     text = FILE_FORMAT.read_text(encoding="utf-8")
-    shown = dict(
-        re.findall(r"^\| `(\w)` \| (\w+) \|", text.split("## A queue's keys")[1], re.MULTILINE)
-    )
+    part = text.split("## A queue's keys")[1].split("\n## ")[0]
+    shown = dict(re.findall(r"^\| `(\w)` \| (\w+) \|", part, re.MULTILINE))
     kinds = {
         name: value.decode()
         for name, value in vars(_keys).items()
@@ -97,6 +96,15 @@ def test_the_file_format_page_has_every_store_key() -> None:
         if name.isupper() and isinstance(value, bytes) and len(value) == 3
     }
     assert {name: kind for kind, name in shown.items()} == kinds
+
+
+def test_the_file_format_page_has_the_adapters_spaces() -> None:
+    text = FILE_FORMAT.read_text(encoding="utf-8")
+    part = text.split("## An adapter's keys")[1].split("\n## ")[0]
+    shown = {name: int(number) for number, name in re.findall(r"\| (\d+) \| (\w+) \|", part)}
+    assert shown == {each.name: each.value for each in _spaces.SpaceId}
+    for kind in ("VALUE", "EXPIRY"):
+        assert f"| `{getattr(_spaces, kind).decode()}` | {kind} |" in part
 
 
 def test_the_file_format_page_has_the_sizes_and_the_number() -> None:

@@ -56,12 +56,11 @@ class LMDBConsumer(Consumer):
         return None
 
     def _claim(self) -> None:
-        seconds = self.timeout / 1000
-        room = self._slots.wait(seconds)
+        room, patience = self._slots.wait(self.timeout / 1000)
         if not room:
             return
         try:
-            records = self._queue.get_many(room, seconds)
+            records = self._queue.get_many(room, patience)
         except QueueEmpty:
             return
         if self._slots.take(len(records)):
@@ -77,7 +76,7 @@ class LMDBConsumer(Consumer):
             self.logger.exception(
                 "A message of %r cannot be decoded: dead letter.", self.queue_name
             )
-            self._slots.give_back()
+            self._slots.give_back(1)
             record.fail(error.__cause__ or error)
             return None
         was_delayed = isinstance(message.options.get("eta"), (int, float))
@@ -125,7 +124,7 @@ class LMDBConsumer(Consumer):
         except EQueueError as error:
             raise broker_error(error) from error
         for message in unstarted:
-            message.leave()
+            message.leave(ended=False)
 
     def close(self) -> None:
         """Give back what was claimed and not yet handed out.

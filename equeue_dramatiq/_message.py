@@ -122,11 +122,15 @@ class LMDBMessage(MessageProxy):
         finally:
             self.leave()
 
-    def leave(self) -> None:
-        """Give its slot back; harmless if repeated."""
+    def leave(self, ended: bool = True) -> None:
+        """Free its slot; harmless if repeated."""
         slots, self._slots = self._slots, None
-        if slots is not None:
-            slots.give_back()
+        if slots is None:
+            return
+        if ended:
+            slots.end()
+        else:
+            slots.give_back(1)
 
 
 def ending_message() -> LMDBMessage | None:

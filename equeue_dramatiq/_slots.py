@@ -3,30 +3,71 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from time import monotonic as _now
+
+_AHEAD = 64
+"""Messages that may be claimed before a thread is free for them, at most."""
+
+_HORIZON = 0.005
+"""Seconds: as many messages are claimed ahead as the threads have lately ended in this time."""
+
+_STUCK = 0.02
+"""Seconds without an end after which messages that were claimed ahead go back."""
+
+_WEIGHT = 0.1
+"""Of the latest interval between two ends, in their mean."""
 
 
 class Slots:
     """A number of messages that may be in hand at a time; the consumers of one worker share it.
 
     Dramatiq's own brokers fetch twice as many messages as there are threads, to hide the way over the
-    network. Here a claim takes microseconds, and a message that is not claimed before a thread is
-    free can be run by whoever is free first, and after a more urgent one that came later.
+    network. A claim is a matter of microseconds here, and what is not claimed before a thread is free
+    can be run by whoever is free first, and after a more urgent message that came later. So messages
+    are claimed ahead only while they are ended so fast that they start within milliseconds, and they
+    go back if that turns out wrong.
 
     Parameters:
         number: how many.
+        unload: gives back what no thread has started; None: nothing is ever claimed ahead.
     """
 
-    def __init__(self, number: int) -> None:
-        self._free = number
+    def __init__(self, number: int, unload: Callable[[], None] | None = None) -> None:
+        self._number = number
+        self._unload = unload
+        self._in_hand = 0
+        self._ahead = 0
+        self._pace = _HORIZON  # mean seconds between two ends: nothing is claimed ahead at first
+        self._last = 0.0
         self._closed = False
         self._changed = threading.Condition()
 
-    def wait(self, seconds: float) -> int:
-        """How many are free, waiting up to `seconds` for the first; 0 if none is."""
-        with self._changed:
-            if self._closed or self._free <= 0:
-                self._changed.wait(seconds)
-            return 0 if self._closed else max(0, self._free)
+    def wait(self, seconds: float) -> tuple[int, float]:
+        """Wait up to `seconds` until some are free: how many (0 if none is), and how many seconds a
+        claim may wait for a message.
+        """
+        until = _now() + seconds
+        while True:
+            with self._changed:
+                room = 0 if self._closed else self._room()
+                patience = seconds if self._in_hand <= self._number else min(seconds, _STUCK)
+                stuck = self._in_hand > self._number and _now() - self._last > _STUCK
+                if not stuck:
+                    if room:
+                        return room, patience
+                    left = until - _now()
+                    if left <= 0:
+                        return 0, 0.0
+                    self._changed.wait(min(left, patience))
+            if stuck and self._unload is not None:
+                self._slow_down()
+                self._unload()
+
+    def _room(self) -> int:
+        """Free slots; 0 as long as it is better to wait until more are free."""
+        room = self._number + self._ahead - self._in_hand
+        return room if room > self._ahead // 2 else 0
 
     def take(self, number: int) -> bool:
         """Count `number` messages as in hand; False (and nothing is counted) once it is closed.
@@ -34,15 +75,36 @@ class Slots:
         Consumers that wait at the same time may together take more than were free.
         """
         with self._changed:
-            if not self._closed:
-                self._free -= number
-            return not self._closed
+            if self._closed:
+                return False
+            if not self._in_hand:
+                self._last = _now()
+            self._in_hand += number
+            return True
 
-    def give_back(self, number: int = 1) -> None:
-        """Count `number` messages as done with."""
+    def end(self) -> None:
+        """Count a message as done with by a thread."""
         with self._changed:
-            self._free += number
-            self._changed.notify()
+            now = _now()
+            self._pace += (now - self._last - self._pace) * _WEIGHT
+            self._last = now
+            if self._unload is not None:
+                self._ahead = min(_AHEAD, int(_HORIZON / max(self._pace, 1e-9)) // 2)
+            self._in_hand -= 1
+            if self._room():
+                self._changed.notify()
+
+    def give_back(self, number: int) -> None:
+        """Count `number` messages as given back."""
+        with self._changed:
+            self._in_hand -= number
+            if self._room():
+                self._changed.notify()
+
+    def _slow_down(self) -> None:
+        with self._changed:
+            self._pace = max(self._pace, _STUCK)
+            self._ahead = 0
 
     def close(self) -> None:
         """Let nothing more be taken: the worker is about to stop."""

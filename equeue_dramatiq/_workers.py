@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from dramatiq.common import iter_queue
 from dramatiq.errors import BrokerConnectionError
@@ -26,12 +27,14 @@ class Workers:
     """Knows each worker by the queue through which its consumer threads feed its worker threads."""
 
     def __init__(self) -> None:
-        self._slots: WeakKeyDictionary[Any, Slots] = WeakKeyDictionary()
+        self._slots: weakref.WeakKeyDictionary[Any, Slots] = weakref.WeakKeyDictionary()
         self._here = _Here()
 
     def add(self, worker: Worker) -> None:
         """A worker is about to start."""
-        self._slots[worker.work_queue] = Slots(worker.worker_threads)
+        # Not the worker itself: it would keep its own key alive.
+        unload = partial(_unload, weakref.ref(worker))
+        self._slots[worker.work_queue] = Slots(worker.worker_threads, unload)
 
     def enter(self, thread: ConsumerThread) -> None:
         """The calling thread is one of a worker's consumer threads."""
@@ -47,14 +50,25 @@ class Workers:
         if slots is None:
             return
         slots.close()
-        unstarted: dict[str, list[MessageProxy]] = defaultdict(list)
-        for item in iter_queue(worker.work_queue):
-            # Before Dramatiq 2.1, a pair.
-            message = item[1] if isinstance(item, tuple) else item.message
-            unstarted[message.queue_name].append(message)
-            worker.work_queue.task_done()
-        for queue_name, messages in unstarted.items():
-            try:
-                worker.consumers[queue_name].requeue_messages(messages)
-            except BrokerConnectionError:
-                worker.logger.warning("Cannot give messages of %r back.", queue_name, exc_info=True)
+        _give_back_unstarted(worker)
+
+
+def _unload(reference: weakref.ref[Worker]) -> None:
+    worker = reference()
+    if worker is not None:
+        _give_back_unstarted(worker)
+
+
+def _give_back_unstarted(worker: Worker) -> None:
+    """Take what no thread has started out of the worker's hands."""
+    unstarted: dict[str, list[MessageProxy]] = defaultdict(list)
+    for item in iter_queue(worker.work_queue):
+        # Before Dramatiq 2.1, a pair.
+        message = item[1] if isinstance(item, tuple) else item.message
+        unstarted[message.queue_name].append(message)
+        worker.work_queue.task_done()
+    for queue_name, messages in unstarted.items():
+        try:
+            worker.consumers[queue_name].requeue_messages(messages)
+        except BrokerConnectionError:
+            worker.logger.warning("Cannot give messages of %r back.", queue_name, exc_info=True)

@@ -34,7 +34,7 @@ class Slots:
     """
 
     def __init__(self, number: int, unload: Callable[[], None] | None = None) -> None:
-        self._number = number
+        self.number = number
         self._unload = unload
         self._in_hand = 0
         self._ahead = 0
@@ -51,8 +51,8 @@ class Slots:
         while True:
             with self._changed:
                 room = 0 if self._closed else self._room()
-                patience = seconds if self._in_hand <= self._number else min(seconds, _STUCK)
-                stuck = self._in_hand > self._number and _now() - self._last > _STUCK
+                patience = seconds if self._in_hand <= self.number else min(seconds, _STUCK)
+                stuck = self._in_hand > self.number and _now() - self._last > _STUCK
                 if not stuck:
                     if room:
                         return room, patience
@@ -66,7 +66,7 @@ class Slots:
 
     def _room(self) -> int:
         """Free slots; 0 as long as it is better to wait until more are free."""
-        room = self._number + self._ahead - self._in_hand
+        room = self.number + self._ahead - self._in_hand
         return room if room > self._ahead // 2 else 0
 
     def take(self, number: int) -> bool:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import dramatiq.worker
 from dramatiq.common import iter_queue
 from dramatiq.errors import BrokerConnectionError
 
@@ -40,9 +41,16 @@ class Workers:
         """The calling thread is one of a worker's consumer threads."""
         self._here.slots = self._slots.get(thread.work_queue)
 
-    def slots(self) -> Slots | None:
-        """The slots of the worker that the calling thread is a consumer of; None if it is none."""
-        return self._here.slots
+    def slots(self, prefetch: int) -> Slots:
+        """The slots for a consumer that the calling thread makes: those of its worker, or `prefetch`
+        of its own if there is no worker, or if somebody has said how many messages it is to fetch.
+        """
+        shared = self._here.slots
+        if shared is None or dramatiq.worker.QUEUE_PREFETCH:
+            return Slots(prefetch)
+        # `Worker.queue_prefetch`, unless it was set.
+        usual = min(2 * shared.number, 65535)
+        return shared if prefetch == usual else Slots(prefetch)
 
     def stop(self, worker: Worker) -> None:
         """Let the worker claim nothing more, and give back what it has not started."""

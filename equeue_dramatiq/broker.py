@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import dramatiq.worker
 from dramatiq import Broker, Message, Middleware
 from dramatiq.common import current_millis, dq_name, q_name
 from dramatiq.composition import group, pipeline
@@ -28,7 +27,6 @@ from equeue_dramatiq._errors import broker_error, broker_errors
 from equeue_dramatiq._handles import open_store
 from equeue_dramatiq._message import LMDBMessage, commit_held, ending_message
 from equeue_dramatiq._puts import Batch, Put, due, rank, run_together
-from equeue_dramatiq._slots import Slots
 from equeue_dramatiq._workers import Workers
 
 if TYPE_CHECKING:
@@ -106,6 +104,7 @@ class LMDBBroker(Broker):
             "codec": _Bytes,
             "max_retries": delivery_limit,
             "keep_done": bool(done_message_ttl),
+            "keep_failed": None if dead_message_ttl is None else dead_message_ttl / 1000,
             "vacuum_interval": done_message_ttl / 1000 or 1.0,
         }
         self._handles: dict[str, Queue[bytes]] = {}
@@ -254,14 +253,13 @@ class LMDBBroker(Broker):
         Parameters:
             queue_name: the queue.
             prefetch: how many messages may be in hand. Within a worker it is as many as the worker
-                has threads, for all queues together, unless ``dramatiq_queue_prefetch`` is set.
+                has threads, for all queues together, unless ``dramatiq_queue_prefetch`` or the
+                worker's attribute ``queue_prefetch`` is set.
             timeout: milliseconds to wait for a message.
         """
         if queue_name != q_name(queue_name):
             return DelayConsumer(timeout)
-        slots = self._workers.slots()
-        if slots is None or dramatiq.worker.QUEUE_PREFETCH:
-            slots = Slots(prefetch)
+        slots = self._workers.slots(prefetch)
         return LMDBConsumer(self, queue_name, self.queue(queue_name), slots, timeout)
 
     def emit_before(self, signal: str, *args: Any, **kwargs: Any) -> None:

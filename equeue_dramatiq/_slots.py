@@ -89,7 +89,7 @@ class Slots:
             self._pace += (now - self._last - self._pace) * _WEIGHT
             self._last = now
             if self._unload is not None:
-                self._ahead = min(_AHEAD, int(_HORIZON / max(self._pace, 1e-9)) // 2)
+                self._ahead = min(_AHEAD, int(_HORIZON / max(self._pace, 1e-9)))
             self._in_hand -= 1
             if self._room():
                 self._changed.notify()
@@ -105,6 +105,7 @@ class Slots:
         with self._changed:
             self._pace = max(self._pace, _STUCK)
             self._ahead = 0
+            self._last = _now()  # look again later
 
     def close(self) -> None:
         """Let nothing more be taken: the worker is about to stop."""

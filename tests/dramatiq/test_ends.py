@@ -1,0 +1,242 @@
+"""What is committed together with a message's end: its retry, what follows it, what its callbacks send."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dramatiq
+import pytest
+from dramatiq import Middleware, Worker, pipeline
+from dramatiq.errors import ConnectionClosed
+
+from equeue_core import DiskFull, Store
+from equeue_dramatiq import LMDBBroker
+
+WATCHDOG = 20_000  # milliseconds
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[LMDBBroker]:
+    broker = LMDBBroker(tmp_path / "data", sync="off")
+    dramatiq.set_broker(broker)
+    yield broker
+    broker.close()
+
+
+class Looks(Middleware):
+    """Notes what the store holds when an actor has run, at the ack, and after it."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, dict[str, int]]] = []
+
+    def _look(self, broker: Any, signal: str, message: Any) -> None:
+        with Store(broker.store.path) as store:  # a handle of its own: it asks for no held commit
+            counts = store.stats()[f"dramatiq:{message.queue_name}"]
+        self.seen.append((signal, message.actor_name, counts))
+
+    def before_ack(self, broker: Any, message: Any) -> None:
+        self._look(broker, "before_ack", message)
+
+    def after_ack(self, broker: Any, message: Any) -> None:
+        self._look(broker, "after_ack", message)
+
+    def of(self, actor_name: str) -> list[tuple[str, int, int, int]]:
+        return [
+            (signal, counts["running"], counts["pending"], counts["scheduled"])
+            for signal, name, counts in self.seen
+            if name == actor_name
+        ]
+
+
+def run_until_done(broker: LMDBBroker, queue_name: str = "default") -> None:
+    worker = Worker(broker, worker_threads=1, worker_timeout=50)
+    worker.start()
+    try:
+        broker.join(queue_name, timeout=WATCHDOG)
+        worker.join()
+    finally:
+        worker.stop()
+
+
+def test_a_retry_and_the_ack_of_the_first_try_are_one_commit(broker: LMDBBroker) -> None:
+    looks = Looks()
+    broker.add_middleware(looks)
+    tries = []
+
+    @dramatiq.actor(min_backoff=1, max_backoff=1, max_retries=1)
+    def fails_once() -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise RuntimeError("the first time")
+
+    fails_once.send()
+    run_until_done(broker)
+    assert len(tries) == 2
+    first_before, first_after = looks.of("fails_once")[:2]
+    assert first_before == ("before_ack", 1, 0, 0)  # nothing is enqueued yet
+    assert first_after[0] == "after_ack"
+    assert sum(first_after[1:]) == 1  # and now the retry, alone
+
+
+def test_the_next_of_a_pipeline_and_the_ack_are_one_commit(broker: LMDBBroker) -> None:
+    looks = Looks()
+    broker.add_middleware(looks)
+    got = []
+
+    @dramatiq.actor(queue_name="one")
+    def first() -> int:
+        return 1
+
+    @dramatiq.actor(queue_name="two")
+    def second(number: int) -> None:
+        got.append(number)
+
+    broker.queue("two").pause()
+    pipeline([first.message(), second.message()]).run()
+    worker = Worker(broker, worker_threads=1, worker_timeout=50)
+    worker.start()
+    try:
+        broker.join("one", timeout=WATCHDOG)
+        worker.join()
+        assert broker.stats("two")["pending"] == 1
+        broker.queue("two").resume()
+        broker.join("two", timeout=WATCHDOG)
+    finally:
+        worker.stop()
+    assert got == [1]
+
+
+def test_a_retry_that_cannot_be_stored_leaves_the_message_in_hand(
+    broker: LMDBBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dramatiq.worker.POST_PROCESS_MESSAGE_RETRY_DELAY_SECS", 0.01)
+    refused = []
+    transaction = Store.transaction
+
+    def refuse_twice(store: Store) -> Any:
+        if len(refused) < 2:
+            refused.append(broker.stats("default"))
+            raise DiskFull("no space left")
+        return transaction(store)
+
+    tries = []
+
+    @dramatiq.actor(min_backoff=1, max_backoff=1, max_retries=1)
+    def fails_once() -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            monkeypatch.setattr(Store, "transaction", refuse_twice)
+            raise RuntimeError("the first time")
+
+    fails_once.send()
+    run_until_done(broker)
+    assert [counts["running"] for counts in refused] == [1, 1]
+    assert [counts["scheduled"] + counts["pending"] for counts in refused] == [0, 0]
+    assert len(tries) == 2
+    assert broker.stats("default")["failed"] == 0
+
+
+def test_what_an_actor_sends_itself_is_sent_at_once(broker: LMDBBroker) -> None:
+    looked = []
+
+    @dramatiq.actor(queue_name="other")
+    def other() -> None: ...
+
+    @dramatiq.actor
+    def sends() -> None:
+        other.send()
+        looked.append(broker.stats("other")["pending"])
+
+    broker.queue("other").pause()
+    sends.send()
+    run_until_done(broker)
+    assert looked == [1]
+
+
+def test_a_thread_of_the_same_process_is_not_held_back(broker: LMDBBroker) -> None:
+    """Only the thread that ends a message holds its puts back."""
+    sent = threading.Event()
+
+    class SendsElsewhere(Middleware):
+        def after_process_message(self, broker: Any, message: Any, **_: Any) -> None:
+            if message.actor_name == "work":
+                thread = threading.Thread(target=other.send)
+                thread.start()
+                thread.join()
+                looked.append(broker.stats("other")["pending"])
+                sent.set()
+
+    looked: list[int] = []
+    broker.add_middleware(SendsElsewhere())
+
+    @dramatiq.actor(queue_name="other")
+    def other() -> None: ...
+
+    @dramatiq.actor
+    def work() -> None: ...
+
+    broker.queue("other").pause()
+    work.send()
+    run_until_done(broker)
+    assert sent.is_set()
+    assert looked == [1]
+
+
+def test_who_looks_while_a_message_ends_sees_what_was_enqueued(broker: LMDBBroker) -> None:
+    looked = []
+
+    class Sends(Middleware):
+        def after_process_message(self, broker: Any, message: Any, **_: Any) -> None:
+            if message.actor_name == "work":
+                other.send()
+                looked.append(broker.stats("other")["pending"])
+
+    broker.add_middleware(Sends())
+
+    @dramatiq.actor(queue_name="other")
+    def other() -> None: ...
+
+    @dramatiq.actor
+    def work() -> None: ...
+
+    broker.queue("other").pause()
+    work.send()
+    run_until_done(broker)
+    assert looked == [1]
+    assert broker.stats("other")["pending"] == 1
+
+
+def test_many_at_once_are_all_or_none(broker: LMDBBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    @dramatiq.actor(queue_name="one")
+    def one() -> None: ...
+
+    @dramatiq.actor(queue_name="two")
+    def two() -> None: ...
+
+    enqueued = broker.enqueue_many([one.message(), two.message(), one.message()])
+    assert [message.queue_name for message in enqueued] == ["one", "two", "one"]
+    assert broker.stats("one")["pending"] == 2
+    bad = two.message_with_options(broker_priority=256)
+    with pytest.raises(ValueError, match="broker_priority"):
+        broker.enqueue_many([one.message(), bad])
+    monkeypatch.setattr(Store, "transaction", lambda store: (_ for _ in ()).throw(DiskFull("full")))
+    with pytest.raises(ConnectionClosed, match="full"):
+        broker.enqueue_many([one.message(), two.message()])
+    monkeypatch.undo()
+    assert broker.stats("one")["pending"] == 2
+    assert broker.stats("two")["pending"] == 1
+
+
+def test_many_takes_groups_and_pipelines(broker: LMDBBroker) -> None:
+    @dramatiq.actor
+    def work(number: int = 0) -> int:
+        return number
+
+    several = dramatiq.group([work.message(1), work.message(2)])
+    chain = work.message(3) | work.message()
+    enqueued = broker.enqueue_many([several, chain, work.message(4)], delay=60_000)
+    assert [message.args for message in enqueued] == [(1,), (2,), (3,), (4,)]
+    assert broker.get_queue_message_counts("default") == (0, 4, 0)

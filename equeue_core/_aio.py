@@ -135,6 +135,7 @@ class AsyncQueue(Generic[T]):
         do_vacuum: bool = True,
         vacuum_interval: float = 300.0,
         keep_done: bool = True,
+        keep_failed: float | None = None,
         codec: Codec | None = None,
         allow_network_fs: bool = False,
     ) -> None:
@@ -151,6 +152,7 @@ class AsyncQueue(Generic[T]):
             do_vacuum=do_vacuum,
             vacuum_interval=vacuum_interval,
             keep_done=keep_done,
+            keep_failed=keep_failed,
             codec=codec,
             allow_network_fs=allow_network_fs,
         )

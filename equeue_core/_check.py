@@ -75,6 +75,10 @@ class _Walker:
             deadline = keys.ordered_float(rows.Claim.unpack(value).deadline)
             if self.txn.get(self.ledger.lease + deadline + key[3:]) is None:
                 self._report(f"the lease of job {job.job_id} is not listed")
+        if state is State.FAILED:
+            failed_at = keys.ordered_float(rows.END.unpack_from(value)[0])
+            if self.txn.get(self.ledger.failed_at + failed_at + key[3:]) is None:
+                self._report(f"the failure of job {job.job_id} is not listed by its time")
         self._extras(job.job_id, state, job.unique, job.expires_at)
 
     def _extras(self, job_id: int, state: State, unique: str | None, expires: float | None) -> None:
@@ -97,6 +101,11 @@ class _Walker:
         for key, _ in scan(self.txn, self.ledger.lease):
             if self.txn.get(self.ledger.running + key[11:]) is None:
                 self._report(f"a lease is listed for a job that does not run ({key[11:].hex()})")
+        for key, _ in scan(self.txn, self.ledger.failed_at):
+            job = self.txn.get(self.ledger.failed + key[11:], b"")
+            if not job.startswith(keys.F64.pack(keys.from_ordered_float(key[3:11]))):
+                (job_id,) = keys.U64.unpack(key[11:])
+                self._report(f"a failure is listed that job {job_id} does not have")
         for _, value in scan(self.txn, self.ledger.unique):
             (job_id,) = keys.U64.unpack(value)
             if self._seen.get(job_id) not in (State.PENDING, State.SCHEDULED, State.RUNNING):

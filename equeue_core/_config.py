@@ -26,6 +26,7 @@ class QueueOptions:
     do_vacuum: bool
     vacuum_interval: float
     keep_done: bool
+    keep_failed: float | None
     codec: Codec
     width: int
     """Seconds of a time bucket of ended jobs: a 32nd of how long they are kept; 0: they are not."""
@@ -42,6 +43,7 @@ def queue_options(
     do_vacuum: bool,
     vacuum_interval: float,
     keep_done: bool,
+    keep_failed: float | None,
     codec: Codec | None,
 ) -> QueueOptions:
     """The options, checked.
@@ -64,6 +66,7 @@ def queue_options(
         do_vacuum=bool(do_vacuum),
         vacuum_interval=positive("vacuum_interval", vacuum_interval),
         keep_done=bool(keep_done),
+        keep_failed=None if keep_failed is None else seconds("keep_failed", keep_failed),
         codec=MsgpackCodec() if codec is None else _check_codec(codec),
         width=_bucket_width(vacuum_interval if do_vacuum else None) if keep_done else 0,
     )

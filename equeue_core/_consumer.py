@@ -15,6 +15,7 @@ from equeue_core._store._ownership import enlist, owner_rows
 from equeue_core.errors import PayloadError, QueueClosed, QueueEmpty
 
 if TYPE_CHECKING:
+    from equeue_core._config import QueueOptions
     from equeue_core._queue import Queue
     from equeue_core._store import Environment, Txn
     from equeue_core._store._queue_keys import Ledger
@@ -24,7 +25,14 @@ BACKSTOP = 1.0
 """Seconds after which a waiting consumer looks for itself, whatever the bells did."""
 
 _VACUUM_EVERY = 0.05
-"""Share of the vacuum interval that passes between two looks for old jobs, at most a second."""
+"""Share of the time that jobs are kept that passes between two looks for old ones, at most a second."""
+
+
+def _vacuum_pause(options: QueueOptions) -> float:
+    kept = options.vacuum_interval
+    if options.keep_failed is not None:
+        kept = min(kept, options.keep_failed)
+    return min(1.0, kept * _VACUUM_EVERY)
 
 
 class Consumer:
@@ -36,7 +44,7 @@ class Consumer:
         self._claimer: books.Claimer | None = None
         self._recover_at = 0.0
         self._vacuum_at = 0.0
-        self._vacuum_pause = min(1.0, self._options.vacuum_interval * _VACUUM_EVERY)
+        self._vacuum_pause = _vacuum_pause(self._options)
 
     # Trying
 
@@ -155,7 +163,9 @@ class Consumer:
         if counts[rows.N_EXPIRING]:
             changed |= _upkeep.expire(txn, ledger, counts, options.width) > 0
         if now >= self._vacuum_at and options.do_vacuum:
-            removed = _upkeep.vacuum(txn, ledger, counts, options.vacuum_interval)
+            removed = _upkeep.vacuum_all(
+                txn, ledger, counts, options.vacuum_interval, options.keep_failed
+            )
             self._vacuum_at = now if removed == _upkeep.BATCH else now + self._vacuum_pause
             changed |= removed > 0
         return changed

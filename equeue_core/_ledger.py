@@ -197,7 +197,9 @@ def place_scheduled(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row, due
 def place_failed(txn: Txn, ledger: Ledger, counts: Counts, row: rows.Row, now: float) -> None:
     """Make `row` FAILED."""
     forget_unique(txn, ledger, row)
-    txn.put(ledger.failed + _u64(row.job_id), rows.pack_end(now, b"", row.pack()))
+    tail = _u64(row.job_id)
+    txn.put(ledger.failed + tail, rows.pack_end(now, b"", row.pack()))
+    txn.put(ledger.failed_at + keys.ordered_float(now) + tail, b"")
     counts[rows.N_FAILED] += 1
 
 

@@ -114,8 +114,10 @@ def take_waiting(txn: Txn, ledger: Ledger, counts: Counts, found: Found) -> rows
 
 def take_ended(txn: Txn, ledger: Ledger, counts: Counts, found: Found) -> rows.Row:
     """Remove a done, failed or cancelled job, to be placed elsewhere by the caller."""
-    row = rows.unpack_end(found.value)[2]
+    ended_at, _, row = rows.unpack_end(found.value)
     txn.delete(found.key)
+    if found.state is State.FAILED:
+        txn.delete(ledger.failed_at + keys.ordered_float(ended_at) + found.key[3:])
     counts[COUNTER[found.state]] -= 1
     return row
 

@@ -55,10 +55,11 @@ class Queue(Generic[T]):
         do_recover: whether this handle gives back jobs of dead processes and ended leases.
         recover_interval: seconds between two looks of a busy consumer for dead owners; an idle one
             is told of a death at once.
-        do_vacuum: whether this handle removes old done and cancelled jobs.
+        do_vacuum: whether this handle removes old jobs that have ended.
         vacuum_interval: seconds that done and cancelled jobs are kept.
         keep_done: False removes this handle's done and cancelled jobs as they end: `job` and
             `result` do not find them.
+        keep_failed: seconds that failed jobs are kept. None: until they are requeued or purged.
         codec: how payloads become bytes; None means msgpack.
         allow_network_fs: open a store on a network file system all the same.
 
@@ -81,6 +82,7 @@ class Queue(Generic[T]):
         do_vacuum: bool = True,
         vacuum_interval: float = 300.0,
         keep_done: bool = True,
+        keep_failed: float | None = None,
         codec: Codec | None = None,
         allow_network_fs: bool = False,
     ) -> None:
@@ -96,6 +98,7 @@ class Queue(Generic[T]):
             "do_vacuum": do_vacuum,
             "vacuum_interval": vacuum_interval,
             "keep_done": keep_done,
+            "keep_failed": keep_failed,
             "codec": codec,
         }
         self._options = config.queue_options(**self._arguments)
@@ -533,7 +536,9 @@ class Queue(Generic[T]):
         return self._consumer.recover_now()
 
     def vacuum(self) -> int:
-        """Remove done and cancelled jobs older than the vacuum interval now; how many."""
+        """Remove done and cancelled jobs older than the vacuum interval, and failed ones older than
+        ``keep_failed``, now; how many.
+        """
         total = 0
         while True:
             number: int = self._write(self._vacuum_step)
@@ -544,7 +549,10 @@ class Queue(Generic[T]):
     def _vacuum_step(self, txn: Txn) -> int:
         ledger = self._ledger
         counts = books.load_counts(txn, ledger)
-        number = _upkeep.vacuum(txn, ledger, counts, self._options.vacuum_interval)
+        options = self._options
+        number = _upkeep.vacuum_all(
+            txn, ledger, counts, options.vacuum_interval, options.keep_failed
+        )
         if number:
             books.save_counts(txn, ledger, counts)
         return number

@@ -216,6 +216,32 @@ def vacuum(txn: Txn, ledger: Ledger, counts: Counts, keep: float, limit: int = B
     return number
 
 
+def vacuum_all(
+    txn: Txn, ledger: Ledger, counts: Counts, keep: float, keep_failed: float | None
+) -> int:
+    """`vacuum`, and remove jobs that failed more than `keep_failed` seconds ago (None: no matter when);
+    how many (at most `BATCH`).
+    """
+    number = vacuum(txn, ledger, counts, keep)
+    if keep_failed is not None and counts[rows.N_FAILED]:
+        removed = _vacuum_failed(txn, ledger, _clock.wall() - keep_failed, BATCH - number)
+        counts[rows.N_FAILED] -= removed
+        number += removed
+    return number
+
+
+def _vacuum_failed(txn: Txn, ledger: Ledger, before: float, limit: int) -> int:
+    until = ledger.failed_at + keys.ordered_float(before)
+    removed = 0
+    for key, _ in scan(txn, ledger.failed_at):
+        if key[:11] > until or removed == limit:
+            break
+        txn.delete(key)
+        txn.delete(ledger.failed + key[11:])
+        removed += 1
+    return removed
+
+
 def _vacuum_kind(txn: Txn, prefix: bytes, before: float, limit: int) -> int:
     removed = 0
     with txn.cursor() as cursor:

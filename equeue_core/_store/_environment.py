@@ -29,7 +29,7 @@ from typing import Any
 
 import lmdb
 
-from equeue_core._store import _apart, _ballast, _failures, _files, _format
+from equeue_core._store import _apart, _ballast, _failures, _files, _format, _upgrade
 from equeue_core._store._ballast import Ballast
 from equeue_core._store._bells import Bells
 from equeue_core._store._combine import (
@@ -400,6 +400,9 @@ class Environment:
             record = _format.read_format(txn, self.directory)
             if record is None:
                 record = _format.new_format(sync)
+                _format.write_format(txn, record)
+            elif record["format"] < _format.FORMAT_NUMBER:
+                record = _upgrade.upgrade(txn, record)
                 _format.write_format(txn, record)
         if record["sync"] != sync:
             _format.check_sync(self._asked_sync, record["sync"], self.directory)

@@ -22,8 +22,8 @@ from equeue_core.errors import (
     StoreVersionError,
 )
 
-FORMAT_NUMBER = 1
-READABLE = frozenset({1})
+FORMAT_NUMBER = 2
+READABLE = frozenset({1, 2})
 
 SYNC_MODES = ("full", "normal", "off")
 

@@ -21,6 +21,7 @@ RUNNING_TAIL = struct.Struct(">QI")  # job id, attempt
 CANCELLED = b"c"  # + bucket, job id
 ENDED = b"e"  # done: + bucket, job id
 FAILED = b"f"  # + job id
+FAILED_AT = b"g"  # + when it failed, job id
 INDEX = b"i"  # + job id: where a job is whose key cannot be computed from its id
 LEASE = b"l"  # + deadline, job id, attempt
 COUNTERS = b"n"

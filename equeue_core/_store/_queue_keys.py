@@ -21,6 +21,7 @@ class Ledger:
         "environment",
         "expiry",
         "failed",
+        "failed_at",
         "id",
         "index",
         "lease",
@@ -43,6 +44,7 @@ class Ledger:
         self.done = prefix + keys.ENDED
         self.cancelled = prefix + keys.CANCELLED
         self.failed = prefix + keys.FAILED
+        self.failed_at = prefix + keys.FAILED_AT
         self.index = prefix + keys.INDEX
         self.lease = prefix + keys.LEASE
         self.unique = prefix + keys.UNIQUE

@@ -34,6 +34,7 @@ QUEUE_OPTIONS: dict[str, list[Any]] = {
     "sync": ["sometimes", "", 2, b"full", ["full"]],
     "recover_interval": [*NOT_SECONDS, 0, None],
     "vacuum_interval": [*NOT_SECONDS, 0, None],
+    "keep_failed": [value for value in NOT_SECONDS if value is not None],
     "codec": ["json", object(), len],
     "name": [None, 3, b"bytes", "", ["a"]],
 }

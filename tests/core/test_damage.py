@@ -268,6 +268,25 @@ def test_damage_to_the_index_is_found_by_check(path: Path) -> None:
         assert report.problems
 
 
+@pytest.mark.contract("DMG-03")
+@pytest.mark.parametrize("kind", [b"f", b"g"])
+def test_damage_to_the_list_of_failures_is_found_by_check(path: Path, kind: bytes) -> None:
+    import lmdb
+
+    with Queue(path, sync="off") as queue:
+        queue.put("x")
+        queue.get_nowait().fail()
+    with lmdb.open(str(path), lock=False) as env, env.begin(write=True) as txn:
+        (victim,) = [key for key, _ in txn.cursor() if key[1:3] == b"\0" + kind and key[0] == 1]
+        value = txn.pop(victim)
+        if kind == b"g":
+            txn.put(victim[:-1] + b"\x07", value)
+    with Store(path) as store:
+        problems = store.check().problems
+    assert any("failure" in problem for problem in problems)
+    assert len(problems) == 2
+
+
 @pytest.mark.contract("DMG-04")
 @pytest.mark.parametrize("name", ["lock", "owners", "bell", "ballast"])
 def test_the_other_files_can_be_lost(damaged: Path, name: str) -> None:

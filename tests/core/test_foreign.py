@@ -18,8 +18,8 @@ from equeue_core import (
     Store,
     StoreVersionError,
 )
-from equeue_core._store import _keys
-from tests.contract.helpers import assert_counts
+from equeue_core._store import _format, _keys
+from tests.contract.helpers import assert_counts, put_done, put_failed
 
 
 def contents(path: Path) -> dict[bytes, bytes]:
@@ -155,6 +155,34 @@ def test_a_format_record_with_more_fields_is_kept(path: Path) -> None:
     with Queue(path) as queue:
         assert queue.get_nowait().payload == "x"
     assert b"from a later release" in contents(path)[_keys.FORMAT]
+
+
+@pytest.mark.contract("FOR-05")
+def test_a_store_of_the_first_format_is_brought_up_to_date(path: Path) -> None:
+    with Queue(path, sync="normal") as queue, queue.store.queue("other") as other:
+        for number in range(5):
+            put_failed(queue, number)
+        put_failed(other)
+        put_done(queue)
+        queue.put("x")
+    with lmdb.open(str(path), lock=False) as env, env.begin(write=True) as txn:
+        listed = [key for key, _ in txn.cursor() if key[0:1] and key[2:3] == _keys.FAILED_AT]
+        assert len(listed) == 6
+        for key in listed:
+            txn.delete(key)
+        record = msgpack.unpackb(txn.get(_keys.FORMAT))
+        txn.put(_keys.FORMAT, msgpack.packb(record | {"format": 1, "from another release": 1}))
+    with Store(path) as store:
+        assert store.check().ok
+        assert store.sync == "normal"
+        assert_counts(store.queue(), failed=5, done=1, pending=1)
+        with store.queue(keep_failed=0) as queue:
+            assert queue.vacuum() == 5
+        assert_counts(store.queue("other"), failed=1)
+        assert store.check().ok
+    record = msgpack.unpackb(contents(path)[_keys.FORMAT])
+    assert record["format"] == _format.FORMAT_NUMBER
+    assert record["from another release"] == 1
 
 
 @pytest.mark.contract("FOR-03")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from equeue_core import JobNotFound, Queue, QueueEmpty, Store, exponential_backoff
 from tests.contract.clock import Clock
-from tests.contract.helpers import assert_counts, put_cancelled, put_done, state_of
+from tests.contract.helpers import assert_counts, put_cancelled, put_done, put_failed, state_of
 
 DAY = 24 * 3600.0
 
@@ -237,6 +238,150 @@ def test_failed_jobs_are_kept_for_ever(queue: Queue, clock: Clock) -> None:
     queue.vacuum()
     put_done(queue)
     assert queue.stats()["failed"] == 1
+
+
+@pytest.mark.contract("KEP-06")
+def test_failed_jobs_are_kept_as_long_as_was_said(store: Store, clock: Clock) -> None:
+    queue = store.queue(keep_failed=1000, vacuum_interval=1)
+    early = put_failed(queue, "early")
+    clock.advance(600)
+    late = put_failed(queue, "late")
+    clock.advance(399)
+    queue.vacuum()
+    assert queue.stats()["failed"] == 2
+    clock.advance(2)
+    assert queue.vacuum() == 1
+    assert [job.job_id for job in queue.jobs("failed")] == [late]
+    with pytest.raises(JobNotFound):
+        queue.job(early)
+    assert store.check().ok
+
+
+@pytest.mark.contract("KEP-06")
+def test_the_order_in_which_they_failed_counts_not_their_ids(store: Store, clock: Clock) -> None:
+    queue = store.queue(keep_failed=1000)
+    queue.put_many(["first", "second"])
+    first, second = queue.get_many(2, timeout=0)
+    second.fail()
+    clock.advance(600)
+    first.fail()
+    clock.advance(600)
+    assert queue.vacuum() == 1
+    assert [job.payload for job in queue.jobs("failed")] == ["first"]
+
+
+@pytest.mark.contract("KEP-06")
+def test_a_requeued_jobs_time_begins_with_its_next_failure(store: Store, clock: Clock) -> None:
+    queue = store.queue(keep_failed=1000)
+    job_id = put_failed(queue)
+    clock.advance(600)
+    queue.requeue(job_id)
+    clock.advance(300)
+    queue.get_nowait().fail()
+    clock.advance(900)
+    queue.vacuum()
+    assert_counts(queue, failed=1)
+    clock.advance(101)
+    assert queue.vacuum() == 1
+    assert_counts(queue, total=1)
+    assert store.check().ok
+
+
+@pytest.mark.contract("KEP-06")
+@pytest.mark.parametrize("again", ["requeue", "requeue_failed", "purge"])
+def test_nothing_is_left_of_a_failure_that_is_over(store: Store, clock: Clock, again: str) -> None:
+    queue = store.queue(keep_failed=1000)
+    for _ in range(3):
+        put_failed(queue)
+    if again == "requeue":
+        for job_id in (1, 2, 3):
+            queue.requeue(job_id)
+    elif again == "requeue_failed":
+        assert queue.requeue_failed() == 3
+    else:
+        assert queue.purge("failed") == 3
+    assert store.check().ok
+    clock.advance(2000)
+    assert queue.vacuum() == 0
+    assert_counts(queue, pending=0 if again == "purge" else 3, total=3)
+
+
+@pytest.mark.contract("KEP-06")
+def test_thousands_of_failed_jobs_can_be_vacuumed(store: Store, clock: Clock) -> None:
+    queue = store.queue(keep_failed=1000)
+    queue.put_many(range(2000))
+    with store.transaction() as transaction:
+        for record in queue.get_many(2000, timeout=0):
+            transaction.fail(record)
+    clock.advance(1001)
+    assert queue.vacuum() == 2000
+    assert_counts(queue, total=2000)
+
+
+@pytest.mark.contract("KEP-06", "KEP-04")
+def test_failed_jobs_are_removed_by_itself_in_bounded_batches(store: Store, clock: Clock) -> None:
+    queue = store.queue(keep_failed=1000)
+    queue.put_many(range(1000))
+    with store.transaction() as transaction:
+        for record in queue.get_many(1000, timeout=0):
+            transaction.fail(record)
+    clock.advance(1001)
+    left = [1000]
+    while left[-1] and len(left) < 100:
+        clock.advance(2)
+        queue.put("x")
+        queue.get_nowait().ack()
+        left.append(queue.stats()["failed"])
+    assert left[-1] == 0
+    steps = [before - after for before, after in itertools.pairwise(left)]
+    assert max(steps) <= 512  # a get and a look, with a batch of 256 each
+
+
+@pytest.mark.contract("KEP-06", "KEP-03")
+@pytest.mark.parametrize("options", [{}, {"keep_failed": 1000, "do_vacuum": False}])
+def test_another_handle_does_not_remove_them(store: Store, clock: Clock, options: Any) -> None:
+    other = store.queue(**options)
+    put_failed(other)
+    clock.advance(2000)
+    put_done(other)
+    if not options:
+        other.vacuum()
+    assert other.stats()["failed"] == 1
+    with store.queue(keep_failed=1000) as queue:
+        assert queue.stats()["failed"] == 0
+
+
+@pytest.mark.contract("KEP-06")
+def test_they_may_not_be_kept_at_all(store: Store, clock: Clock) -> None:
+    queue = store.queue(keep_failed=0)
+    put_failed(queue)
+    clock.advance(0.001)
+    assert_counts(queue, total=1)
+
+
+@pytest.mark.contract("KEP-06", "RET-09")
+def test_whatever_failed_them(store: Store, clock: Clock) -> None:
+    queue = store.queue(keep_failed=1000, max_retries=0, lease_time=10)
+    queue.put_many(["nacked", "leased", "undecodable"])
+    queue.get_nowait().nack()
+    held = queue.get_nowait()
+    clock.advance(20)
+    queue.recover()
+    with store.queue(codec=Broken()) as broken, pytest.raises(QueueEmpty):
+        broken.get_nowait()
+    assert_counts(queue, failed=3)
+    assert store.check().ok
+    clock.advance(1001)
+    assert queue.vacuum() == 3
+    del held
+
+
+class Broken:
+    def encode(self, value: Any) -> bytes:
+        return bytes(value)
+
+    def decode(self, raw: bytes) -> Any:
+        raise ValueError("cannot be decoded")
 
 
 @pytest.mark.contract("CLK-01")

@@ -19,6 +19,9 @@ STATES = (*LIVE, *ENDED)
 KEEP = 60.0
 """Seconds that done and cancelled jobs are kept."""
 
+KEEP_FAILED = 250.0
+"""Seconds that failed jobs are kept."""
+
 
 @dataclass
 class ModelJob:
@@ -258,7 +261,7 @@ class ModelQueue:
                 if job.expires_at is not None and job.expires_at <= now:
                     self._cancel(now, job)
                     self._note(job, "expired before it was claimed")
-        for state in ("done", "cancelled"):
+        for state, keep in (("done", KEEP), ("cancelled", KEEP), ("failed", KEEP_FAILED)):
             for job in self.listed(state):
-                if job.finished_at is not None and job.finished_at <= now - KEEP:
+                if job.finished_at is not None and job.finished_at <= now - keep:
                     del self.jobs[job.job_id]

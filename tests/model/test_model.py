@@ -25,7 +25,16 @@ from hypothesis.stateful import (
 
 from equeue_core import Queue, QueueClosed, Record, Store, Transaction
 from tests.contract.clock import Clock
-from tests.model.model import ENDED, KEEP, STATES, WAITING, ModelJob, ModelQueue, ModelRecord
+from tests.model.model import (
+    ENDED,
+    KEEP,
+    KEEP_FAILED,
+    STATES,
+    WAITING,
+    ModelJob,
+    ModelQueue,
+    ModelRecord,
+)
 
 LEASE = 100.0
 
@@ -75,10 +84,9 @@ class StoreMachine(RuleBasedStateMachine):
         self._plain: dict[str, Queue[Any]] = {}
         self._leased: dict[str, Queue[Any]] = {}
         for name in self._model:
-            self._plain[name] = self._store.queue(name, max_retries=2, vacuum_interval=KEEP)
-            self._leased[name] = self._store.queue(
-                name, max_retries=1, vacuum_interval=KEEP, lease_time=LEASE
-            )
+            kept = {"vacuum_interval": KEEP, "keep_failed": KEEP_FAILED}
+            self._plain[name] = self._store.queue(name, max_retries=2, **kept)
+            self._leased[name] = self._store.queue(name, max_retries=1, lease_time=LEASE, **kept)
 
     def teardown(self) -> None:
         try:

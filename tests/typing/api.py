@@ -92,6 +92,7 @@ def opening() -> None:
         do_vacuum=False,
         vacuum_interval=60,
         keep_done=False,
+        keep_failed=60,
         codec=Text(),
         allow_network_fs=True,
     )

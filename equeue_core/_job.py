@@ -28,7 +28,9 @@ class State(str, enum.Enum):
     DONE = "done"
     """Acknowledged; kept for the queue's ``vacuum_interval``."""
     FAILED = "failed"
-    """Out of retries, failed on purpose, or undecodable; kept until requeued or purged, or for ``keep_failed`` seconds."""
+    """Out of retries, failed on purpose, or undecodable; kept until requeued or purged, or for the
+    queue's ``keep_failed``.
+    """
     CANCELLED = "cancelled"
     """Cancelled or expired before it ran; kept for the queue's ``vacuum_interval``."""
 

@@ -124,6 +124,14 @@ class Space:
         result: R = self._environment.write(operation, adds)
         return result
 
+    def is_in(self, store: Store) -> bool:
+        """Whether `store` is a handle on the same store, so that `collect` accepts its transactions.
+
+        Raises:
+            QueueClosed: this, or one of the stores, was closed.
+        """
+        return store is self.store or store._environment is self._environment
+
     def collect(self, transaction: Transaction, operation: Operation, adds: int = 0) -> None:
         """Have `operation` run in a ``store.transaction()``, among what that collects, in the order of
         the calls; `adds` as for `write`.

@@ -9,5 +9,7 @@
 """
 
 from equeue_dramatiq.broker import LMDBBroker
+from equeue_dramatiq.rate_limits import LMDBRateLimiterBackend
+from equeue_dramatiq.results import LMDBResultBackend
 
-__all__ = ["LMDBBroker"]
+__all__ = ["LMDBBroker", "LMDBRateLimiterBackend", "LMDBResultBackend"]

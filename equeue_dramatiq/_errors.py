@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from dramatiq.errors import BrokerConnectionError, ConnectionClosed, ConnectionFailed
+# Their base class has another name before Dramatiq 2.1.
+from dramatiq.errors import ConnectionClosed, ConnectionFailed
 
 from equeue_core import (
     EQueueError,
@@ -25,7 +26,7 @@ _NOT_OPENED = (
 )
 
 
-def broker_error(error: EQueueError) -> BrokerConnectionError:
+def broker_error(error: EQueueError) -> ConnectionClosed | ConnectionFailed:
     """`error` as one of Dramatiq's: ConnectionFailed if the store cannot be opened, otherwise
     ConnectionClosed. Raise it ``from error``.
     """

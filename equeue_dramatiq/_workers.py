@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import dramatiq.worker
 from dramatiq.common import iter_queue
-from dramatiq.errors import BrokerConnectionError
+from dramatiq.errors import ConnectionClosed, ConnectionFailed
 
 from equeue_dramatiq._slots import Slots
 
@@ -78,5 +78,5 @@ def _give_back_unstarted(worker: Worker) -> None:
     for queue_name, messages in unstarted.items():
         try:
             worker.consumers[queue_name].requeue_messages(messages)
-        except BrokerConnectionError:
+        except (ConnectionClosed, ConnectionFailed):
             worker.logger.warning("Cannot give messages of %r back.", queue_name, exc_info=True)

@@ -82,6 +82,8 @@ class Slots:
             self._in_hand += number
             return True
 
+    # All are told: the one consumer that would be told may find its queue empty.
+
     def end(self) -> None:
         """Count a message as done with by a thread."""
         with self._changed:
@@ -92,14 +94,14 @@ class Slots:
                 self._ahead = min(_AHEAD, int(_HORIZON / max(self._pace, 1e-9)))
             self._in_hand -= 1
             if self._room():
-                self._changed.notify()
+                self._changed.notify_all()
 
     def give_back(self, number: int) -> None:
         """Count `number` messages as given back."""
         with self._changed:
             self._in_hand -= number
             if self._room():
-                self._changed.notify()
+                self._changed.notify_all()
 
     def _slow_down(self) -> None:
         with self._changed:

@@ -14,6 +14,7 @@ from dramatiq.common import current_millis
 from equeue_dramatiq import LMDBBroker
 from equeue_dramatiq import _slots as slots_module
 from equeue_dramatiq._slots import Slots
+from tests.contract.helpers import wait_until
 
 WATCHDOG = 20  # seconds
 
@@ -138,6 +139,23 @@ def test_a_free_slot_wakes_a_waiting_consumer() -> None:
     slots.end()
     thread.join(WATCHDOG)
     assert got == [1]
+
+
+def test_a_free_slot_wakes_the_consumers_of_all_queues() -> None:
+    """One may find its queue empty, and the slot must not be kept from the others meanwhile."""
+    slots = Slots(1)
+    slots.take(1)
+    got: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: got.append(slots.wait(WATCHDOG)[0])) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(slots._changed._waiters) == 3, "all three wait")  # type: ignore[attr-defined]
+    slots.end()
+    for thread in threads:
+        thread.join(WATCHDOG / 2)
+    assert got == [1, 1, 1]
 
 
 # With workers

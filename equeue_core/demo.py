@@ -65,7 +65,8 @@ def _lines(log: Path) -> list[list[str]]:
     return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
 
 
-def _wait_until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Look until it holds; half a minute at most."""
     deadline = time.monotonic() + 30
     while not condition():
         if time.monotonic() > deadline:
@@ -81,17 +82,17 @@ def show(path: str) -> bool:
             f"One directory is the whole queue. {WORKERS} worker processes start and wait for jobs."
         )
         workers = [_start("work", path) for _ in range(WORKERS)]
-        _wait_until(lambda: len(queue.store.owners()) == WORKERS)
+        wait_until(lambda: len(queue.store.owners()) == WORKERS)
         say(f"A producer process puts {JOBS} jobs. The first one is slow: {SLOW!r}.")
         if _start("produce", path).wait() != 0:
             raise RuntimeError("the producer failed")
-        _wait_until(lambda: len(_lines(log)) == 1 and queue.stats()["done"] == JOBS - 1)
+        wait_until(lambda: len(_lines(log)) == 1 and queue.stats()["done"] == JOBS - 1)
         victim = int(_lines(log)[0][0])
         say(f"The others are done; process {victim} still works on the slow job.")
         say("It is killed with SIGKILL: no clean-up, no last word.")
         killed = time.monotonic()
         os.kill(victim, signal.SIGKILL)
-        _wait_until(lambda: len(_lines(log)) == 2)
+        wait_until(lambda: len(_lines(log)) == 2)
         heir, taken = _lines(log)[1]
         after = (float(taken) - killed) * 1000
         say(f"Process {heir} has taken the job over, {after:.1f} ms after the kill.")

@@ -32,7 +32,7 @@ from equeue_dramatiq._workers import Workers
 if TYPE_CHECKING:
     from dramatiq.broker import Consumer
 
-    from equeue_core._store_handle import Sync
+    from equeue_core.storage import Sync
 
 DEFAULT_DEAD_MESSAGE_TTL = 86_400_000 * 7
 """Milliseconds that dead letters are kept."""

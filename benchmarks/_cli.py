@@ -12,36 +12,55 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import _machine, _table
+from benchmarks._parts import PARTS, Part
 from benchmarks._report import Report
 from benchmarks._session import Session
-from benchmarks.works import WORKS, Work
+from benchmarks.works import Work
 
 _ROOT = Path(__file__).resolve().parent.parent
 _STORES = _ROOT / "build" / "benchmarks"
-_REPORT = _ROOT / "docs" / "benchmarks.md"
+_DOCS = _ROOT / "docs"
 _FULL_ROUNDS, _FULL_SCALE = 5, 1.0
 _QUICK_ROUNDS, _QUICK_SCALE = 3, 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the suite; 0 when everything could be measured, whatever the figures are."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    chosen = [part for part in PARTS if _chosen_works(part, options)]
+    if not chosen:
+        parser.error("none of the works of --only is in a part of --part")
+    if options.output and len(chosen) != 1:
+        parser.error("--output takes the works of one part: choose it with --part or --only")
+    # Every part runs, also when one before it broke.
+    return max([_run(part, options) for part in chosen])
+
+
+def _chosen_works(part: Part, options: argparse.Namespace) -> list[Work]:
+    if options.part and part.name not in options.part:
+        return []
+    return [work for work in part.works if not options.only or work.name in options.only]
+
+
+def _run(part: Part, options: argparse.Namespace) -> int:
+    """Run what is chosen of a part, print it, and write its page if it is complete."""
     complete = not (options.quick or options.only)
-    works = [work for work in WORKS if not options.only or work.name in options.only]
     with _stores(options.directory) as stores:
         session = Session(
             stores,
             options.rounds or (_QUICK_ROUNDS if options.quick else _FULL_ROUNDS),
             options.scale or (_QUICK_SCALE if options.quick else _FULL_SCALE),
         )
-        report = Report(_machine.facts(stores))
+        report = Report(part, _machine.facts(stores, part.versions()))
         _warn(report.facts["file system"])
+        works = _chosen_works(part, options)
         broken = [work.name for work in works if not _measured(work, session, report)]
     print("\n" + _table.plain(report.rows()))
     if broken:
         print(f"\nbroken: {', '.join(broken)}", file=sys.stderr)
         return 1
-    destination = options.output or (_REPORT if complete else None)
+    destination = options.output or (_DOCS / part.page if complete else None)
     if destination is not None:
         report.write(destination)
         print(f"\nwritten: {destination}")
@@ -53,8 +72,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks",
         description="Measure equeue beside its peers, alternating between them in each round.",
     )
-    names = [work.name for work in WORKS]
+    parts = [part.name for part in PARTS]
+    names = [work.name for part in PARTS for work in part.works]
     parser.add_argument("--quick", action="store_true", help="3 rounds with a fifth of the work")
+    parser.add_argument(
+        "--part", action="append", choices=parts, metavar="PART", help=", ".join(parts)
+    )
     parser.add_argument(
         "--only", action="append", choices=names, metavar="NAME", help=", ".join(names)
     )
@@ -66,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output",
         type=Path,
-        help="write the report here; a complete run writes docs/benchmarks.md without being told",
+        help="write the report here; a complete run of a part writes its page in docs/ without being told",
     )
     return parser
 

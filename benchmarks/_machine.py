@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 import platform
-import sqlite3
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks import contenders
 from benchmarks._figures import Unit
 
 _FLUSHES = 200
 _PAGE = b"\0" * 4096
 
 
-def facts(directory: Path) -> dict[str, str]:
-    """Label and value for each line of the report's table of facts."""
+def facts(directory: Path, versions: Mapping[str, str]) -> dict[str, str]:
+    """Label and value for each line of a report's table; ``versions`` are those of what takes part."""
     lines = {
         "CPUs": f"{os.cpu_count()} ({_processor()})",
         "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
@@ -28,12 +27,11 @@ def facts(directory: Path) -> dict[str, str]:
         "fdatasync after appending 4 KiB": Unit.SECONDS.write(fdatasync_seconds(directory, True)),
         "load average at the start": f"{os.getloadavg()[0]:.2f}",
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
-        "SQLite": sqlite3.sqlite_version,
     }
     library = _lmdb_library()
     if library:
         lines["LMDB library"] = library
-    return lines | contenders.versions()
+    return lines | dict(versions)
 
 
 def file_system(directory: Path) -> str:

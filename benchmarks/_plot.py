@@ -1,4 +1,4 @@
-"""The plot of the report: four panels of medians."""
+"""The plot of a report: panels of medians."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from typing import Any
 from benchmarks._figures import Figure, Unit
 
 _OURS, _PEER = "#1f6f8b", "#b8bec4"
-_PANELS = (
-    "put+get+ack, nothing flushed",
-    "put+get+ack, flushed",
-    "put to claimed in another process, 1 waiter, median",
-    'put, sync="full", throughput by threads',
-)
-_SCALES = {Unit.SECONDS: (1e6, "µs"), Unit.PER_SECOND: (1e-3, "thousand jobs/s")}
+_OUR_NAMES = ("equeue", "LMDBBroker")
+_SCALES = {Unit.SECONDS: (1e6, "µs"), Unit.PER_SECOND: (1e-3, "thousands a second")}
 
 
-def draw(figures: Mapping[str, Sequence[Figure]], destination: Path) -> bool:
-    """Write the SVG; False where matplotlib is missing or nothing of the panels was measured."""
-    panels = [title for title in _PANELS if figures.get(title)]
+def draw(figures: Mapping[str, Sequence[Figure]], titles: Sequence[str], destination: Path) -> bool:
+    """Write the SVG, one panel for each title.
+
+    False where matplotlib is missing or nothing of the panels was measured.
+    """
+    panels = [title for title in titles if figures.get(title)]
     if not panels or find_spec("matplotlib") is None:
         return False
     matplotlib: Any = import_module("matplotlib")
@@ -45,8 +43,8 @@ def _panel(axis: Any, title: str, figures: Sequence[Figure]) -> None:
     shown = list(reversed(figures))
     values = [figure.median * factor for figure in shown]
     names = [figure.contender for figure in shown]
-    ours = figures[0].unit is Unit.PER_SECOND
-    colours = [_OURS if ours or name.startswith("equeue") else _PEER for name in names]
+    ours = [name for name in names if name.startswith(_OUR_NAMES)] or names
+    colours = [_OURS if name in ours else _PEER for name in names]
     bars = axis.barh(names, values, color=colours)
     if max(values) > 30 * min(values):
         axis.set_xscale("log")

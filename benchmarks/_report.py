@@ -1,4 +1,4 @@
-"""The report in Markdown: docs/benchmarks.md and the plot beside it."""
+"""The report of a part in Markdown: its page in docs/ and the plot beside it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from pathlib import Path
 
 from benchmarks import _plot, _table
 from benchmarks._figures import Figure, Result, Row
+from benchmarks._parts import Part
 from benchmarks.works import Work
 
 _OPENING = """\
-# Benchmarks
+# {part.heading}
 
-The same work for equeue and its peers, made by `python -m benchmarks` (or `make bench`). This page
-is generated: run the command again to replace it.
+{part.about}
+
+This page is made by `python -m benchmarks --part {part.name}`; `make bench` makes it and those of the
+other parts. Run the command again to replace it.
 
 Each figure is the median of {rounds} rounds. In every round the contenders take turns (A B C, A B
 C, ...), each on a fresh store and after a warm-up, so that a slow minute of the machine hits all of
@@ -31,9 +34,10 @@ reached in this run says "no".
 
 
 class Report:
-    """Collects the results of a run and writes the page."""
+    """Collects the results of a part and writes its page."""
 
-    def __init__(self, facts: Mapping[str, str]) -> None:
+    def __init__(self, part: Part, facts: Mapping[str, str]) -> None:
+        self.part = part
         self.facts = facts
         self._results: list[tuple[Work, Result]] = []
 
@@ -47,10 +51,10 @@ class Report:
         """Write the page, and its plot to ``assets/`` in the same directory."""
         picture = destination.parent / "assets" / f"{destination.stem}.svg"
         picture.parent.mkdir(parents=True, exist_ok=True)
-        drawn = _plot.draw(self._figures(), picture)
+        drawn = _plot.draw(self._figures(), self.part.panels, picture)
         link = f"![Median times and throughputs](assets/{picture.name})" if drawn else ""
         parts = [
-            _OPENING.format(rounds=self._rounds()),
+            _OPENING.format(part=self.part, rounds=self._rounds()),
             _TARGETS,
             _table.rows_markdown(self.rows()),
             link,

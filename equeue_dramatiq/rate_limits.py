@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dramatiq.rate_limits import RateLimiterBackend
 
-from equeue_core import Store
-from equeue_core.storage import Space, SpaceId, wall
+from equeue_core import Store, storage
+from equeue_core.storage import Space, SpaceId
 from equeue_dramatiq._handles import open_store
 from equeue_dramatiq._message import commit_held
 
@@ -186,7 +186,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
 
         def run(txn: Txn) -> None:
             self._space.require_room(txn, _ROOM)
-            self._space.put(txn, event, b"", wall() + ttl / 1000)
+            self._space.put(txn, event, b"", storage.wall() + ttl / 1000)
             self._space.announce(txn, event)
 
         self._space.write(run)
@@ -212,4 +212,4 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
         # Who gives back must be able to on a full disk, too.
         if not gives_back:
             self._space.require_room(txn, _ROOM)
-        self._space.put(txn, counter, b"%d" % value, wall() + ttl / 1000)
+        self._space.put(txn, counter, b"%d" % value, storage.wall() + ttl / 1000)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dramatiq.results import ResultBackend, ResultMissing, ResultTimeout
 from dramatiq.results.backend import DEFAULT_TIMEOUT
 
-from equeue_core import Store
-from equeue_core.storage import Space, SpaceId, wall
+from equeue_core import Store, storage
+from equeue_core.storage import Space, SpaceId
 from equeue_dramatiq._handles import open_store
 from equeue_dramatiq._message import commit_held, ending_message
 
@@ -117,7 +117,7 @@ class LMDBResultBackend(ResultBackend):
             data: the encoded result.
             ttl: milliseconds from now until which it is there.
         """
-        key, expires = message_key.encode(), wall() + ttl / 1000
+        key, expires = message_key.encode(), storage.wall() + ttl / 1000
 
         def run(txn: Txn) -> None:
             self._space.put(txn, key, data, expires)

@@ -32,6 +32,7 @@ class LMDBMessage(MessageProxy):
     Attributes:
         record: the claim, a `equeue_core.Record`.
         store: the handle on the store that it is in.
+        holds_result: whether its result is to be committed with its end.
         redelivered: whether it was delivered before, and given back or lost by a crash.
     """
 
@@ -43,14 +44,18 @@ class LMDBMessage(MessageProxy):
         self.redelivered = record.attempt > 1
         self.store = store
         self._slots: Slots | None = slots
+        self.holds_result = False
         self._held: list[Held] = []
         self._after: list[Callable[[], None]] = []
 
     # What is enqueued and stored when the actor has run, by Dramatiq's middleware, is committed with the
     # message's ack or nack: a crash in between can neither lose it nor do it twice.
 
-    def begin_end(self) -> None:
-        """From now on, this thread's puts belong to the end of this message."""
+    def begin_end(self, with_result: bool) -> None:
+        """From now on, this thread's puts belong to the end of this message; its result, too, if that
+        can wait for it.
+        """
+        self.holds_result = with_result
         self._held.clear()
         self._after.clear()
         _current.message = self

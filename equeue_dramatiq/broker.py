@@ -26,6 +26,7 @@ from equeue_dramatiq._consumer import DelayConsumer, LMDBConsumer
 from equeue_dramatiq._errors import broker_error, broker_errors
 from equeue_dramatiq._handles import open_store
 from equeue_dramatiq._message import LMDBMessage, commit_held, ending_message
+from equeue_dramatiq._middleware import Audience
 from equeue_dramatiq._puts import Batch, Put, due, rank, run_together
 from equeue_dramatiq._workers import Workers
 
@@ -110,6 +111,7 @@ class LMDBBroker(Broker):
         self._handles: dict[str, Queue[bytes]] = {}
         self._workers = Workers()
         self._batch = Batch()
+        self._audience = Audience()
         self.namespace = namespace
         self.dead_message_ttl = dead_message_ttl
         self.done_message_ttl = done_message_ttl
@@ -275,7 +277,7 @@ class LMDBBroker(Broker):
         """Emit a signal; what the middleware puts and stores while it ends a message is held back."""
         if signal in ("process_message", "skip_message"):
             if isinstance(args[0], LMDBMessage):
-                args[0].begin_end()
+                args[0].begin_end(with_result=not self._audience.listens(self.middleware))
         elif signal == "consumer_thread_boot":
             self._workers.enter(*args)
         super().emit_after(signal, *args, **kwargs)

@@ -82,7 +82,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
             self._set(txn, counter, value, ttl)
             return True
 
-        return self._space.write(run)
+        return self._change(run)
 
     def incr(self, key: str, amount: int, maximum: int, ttl: int) -> bool:
         """Add to a key, unless it would stand above the maximum.
@@ -105,7 +105,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
             self._set(txn, counter, value, ttl)
             return True
 
-        return self._space.write(run)
+        return self._change(run)
 
     def decr(self, key: str, amount: int, minimum: int, ttl: int) -> bool:
         """Subtract from a key, unless it would stand below the minimum.
@@ -128,7 +128,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
             self._set(txn, counter, value, ttl, gives_back=True)
             return True
 
-        return self._space.write(run)
+        return self._change(run)
 
     def incr_and_sum(
         self, key: str, keys: Callable[[], Iterable[str]], amount: int, maximum: int, ttl: int
@@ -156,7 +156,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
             self._set(txn, counter, value, ttl)
             return True
 
-        return self._space.write(run)
+        return self._change(run)
 
     def wait(self, key: str, timeout: int | None) -> bool:
         """Wait for a notification.
@@ -190,6 +190,11 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
             self._space.announce(txn, event)
 
         self._space.write(run)
+
+    def _change(self, operation: Callable[[Txn], bool]) -> bool:
+        # Who sees this change (the last one at a barrier, say) may look for what was stored before.
+        commit_held()
+        return self._space.write(operation)
 
     def close(self) -> None:
         """Close the handle; may be called again. Who waits gets `equeue_core.QueueClosed`."""

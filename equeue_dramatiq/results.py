@@ -30,7 +30,8 @@ class LMDBResultBackend(ResultBackend):
     stored, a few each time.
 
     What the `Results` middleware stores when a message has been processed is committed together with
-    the message's ack, if the broker is an `LMDBBroker` on the same directory.
+    the message's ack, if the broker is an `LMDBBroker` on the same directory and no middleware but
+    Dramatiq's own could tell anybody before the ack that the message is done.
 
     Errors of the store (`equeue_core.EQueueError`) are raised as they are.
 
@@ -99,7 +100,7 @@ class LMDBResultBackend(ResultBackend):
         data = self.encoder.encode(result)
         operation = self.store_operation(message_key, data, ttl)
         ending = ending_message()
-        if ending is not None and self._space.is_in(ending.store):
+        if ending is not None and ending.holds_result and self._space.is_in(ending.store):
             ending.hold(partial(self._space.collect, operation=operation))
             return
 

@@ -9,11 +9,14 @@ from typing import Any
 
 import dramatiq
 import pytest
-from dramatiq import Middleware, Worker, pipeline
+from dramatiq import Middleware, Worker, group, pipeline
 from dramatiq.errors import ConnectionClosed
+from dramatiq.middleware import GroupCallbacks
+from dramatiq.results import ResultFailure, Results
 
 from equeue_core import DiskFull, Store
-from equeue_dramatiq import LMDBBroker
+from equeue_core.storage import Space, SpaceId
+from equeue_dramatiq import LMDBBroker, LMDBRateLimiterBackend, LMDBResultBackend
 
 WATCHDOG = 20_000  # milliseconds
 
@@ -240,3 +243,113 @@ def test_many_takes_groups_and_pipelines(broker: LMDBBroker) -> None:
     enqueued = broker.enqueue_many([several, chain, work.message(4)], delay=60_000)
     assert [message.args for message in enqueued] == [(1,), (2,), (3,), (4,)]
     assert broker.get_queue_message_counts("default") == (0, 4, 0)
+
+
+# Results
+
+
+def add_results(broker: LMDBBroker, store: Store | Path) -> LMDBResultBackend:
+    backend = LMDBResultBackend(store)
+    broker.add_middleware(Results(backend=backend, store_results=True))
+    return backend
+
+
+def commits(path: str) -> int:
+    """How many transactions the store has seen."""
+    with Store(path) as store, Space(store, SpaceId.RQ) as space:
+        return int(space.read(lambda txn: txn.id()))
+
+
+def test_a_result_and_the_ack_are_one_commit(broker: LMDBBroker, tmp_path: Path) -> None:
+    # A handle of its own on the same directory, by another path.
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    backend = add_results(broker, tmp_path / "link")
+
+    @dramatiq.actor
+    def work() -> int:
+        return 42
+
+    consumer = broker.consume("default", timeout=1000)
+    message = work.send()
+    claimed = next(consumer)
+    assert claimed is not None
+    before = commits(broker.store.path)
+    broker.emit_after("process_message", claimed, result=42)
+    assert commits(broker.store.path) == before
+    consumer.ack(claimed)
+    assert commits(broker.store.path) == before + 1
+    assert backend.get_result(message) == 42
+    backend.close()
+
+
+def test_a_result_is_not_kept_waiting_if_others_may_be_told(broker: LMDBBroker) -> None:
+    backend = add_results(broker, broker.store)
+    told = []
+
+    class Tells(Middleware):
+        def before_ack(self, broker: Any, message: Any) -> None:
+            with LMDBResultBackend(broker.store.path) as reader:  # as somebody else's
+                thread = threading.Thread(target=lambda: told.append(reader.get_result(message)))
+                thread.start()
+                thread.join()
+
+    broker.add_middleware(Tells())
+
+    @dramatiq.actor
+    def work() -> int:
+        return 42
+
+    message = work.send()
+    run_until_done(broker)
+    assert told == [42]
+    assert backend.get_result(message) == 42
+
+
+def test_a_result_is_there_before_the_barrier_falls(broker: LMDBBroker) -> None:
+    """Another worker may be the last at the barrier, and call back who reads all results."""
+    limits = LMDBRateLimiterBackend(broker.store)
+    broker.add_middleware(GroupCallbacks(limits))
+    backend = add_results(broker, broker.store)
+    seen = []
+    decr = limits.decr
+
+    def look(key: str, amount: int, minimum: int, ttl: int) -> bool:
+        changed = decr(key, amount, minimum, ttl)
+        thread = threading.Thread(
+            target=lambda: seen.append([backend.get_result(each) for each in messages[:1]])
+        )
+        thread.start()
+        thread.join()
+        return changed
+
+    limits.decr = look  # type: ignore[method-assign]
+
+    @dramatiq.actor
+    def work(number: int) -> int:
+        return number
+
+    @dramatiq.actor
+    def finish() -> None: ...
+
+    messages = [work.message(1), work.message(2)]
+    several = group(messages)
+    several.add_completion_callback(finish.message())
+    several.run()
+    run_until_done(broker)
+    assert seen == [[1], [1]]
+
+
+def test_a_failure_is_kept_as_the_result(broker: LMDBBroker) -> None:
+    backend = add_results(broker, broker.store)
+
+    @dramatiq.actor(max_retries=0)
+    def fails() -> None:
+        raise RuntimeError("no")
+
+    message = fails.send()
+    run_until_done(broker)
+    with pytest.raises(ResultFailure, match="no"):
+        backend.get_result(message)
+    (dead,) = broker.queue("default").jobs("failed")
+    assert dead.errors[-1].message == "RuntimeError: no"
+    assert "raise RuntimeError" in (dead.errors[-1].traceback or "")

@@ -288,10 +288,10 @@ def test_a_result_is_not_kept_waiting_if_others_may_be_told(broker: LMDBBroker) 
 
     class Tells(Middleware):
         def before_ack(self, broker: Any, message: Any) -> None:
-            with LMDBResultBackend(broker.store.path) as reader:  # as somebody else's
-                thread = threading.Thread(target=lambda: told.append(reader.get_result(message)))
-                thread.start()
-                thread.join()
+            # As somebody else: in a thread that holds nothing back.
+            thread = threading.Thread(target=lambda: told.append(backend.get_result(message)))
+            thread.start()
+            thread.join()
 
     broker.add_middleware(Tells())
 

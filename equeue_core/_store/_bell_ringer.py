@@ -15,7 +15,13 @@ from equeue_core._store._bell_counts import (
     next_hang_up,
 )
 from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, empty, open_file
-from equeue_core._store._wait_poller import EpollPoller, NapPoller, Poller, best_poller
+from equeue_core._store._wait_poller import (
+    EpollPoller,
+    GeventPoller,
+    NapPoller,
+    Poller,
+    best_poller,
+)
 from equeue_core._store._wait_probe import hang_ups_work
 
 STORE = 0
@@ -60,7 +66,8 @@ class Ringer:
         self.cells = NOTHING  # as far as they have been needed
         self._file: CountsFile | None = None
         self._tokens: dict[int, Descriptor] = {}
-        self._hang_ups: bool | None = True if self.make_poller is EpollPoller else None
+        on_linux = self.make_poller in (EpollPoller, GeventPoller)
+        self._hang_ups: bool | None = True if on_linux else None
 
     def ring(self, queue_id: int, n: int = 1) -> None:
         """Wake up to `n` sleepers of a queue's jobs, just before the commit [lock held].

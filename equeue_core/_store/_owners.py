@@ -11,16 +11,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from time import sleep
 
 from equeue_core._store import _owner_locks
 from equeue_core._store._bell_descriptor import Descriptor, open_fifo, open_file
+from equeue_core._store._gevent import original
 from equeue_core._store._wait_poller import NapPoller, Poller, best_poller
 
 WATCHED = 256
 """Owners whose life FIFOs are watched at most; the death of another shows when its lock is
 probed."""
 
+_sleep = original("time", "sleep")  # under the store's lock
 _PRESENCE = 0
 _PATIENCE = (0.0, 0.00005, 0.0001, 0.0002)
 """Seconds between looks at the lock of an owner that hung up: the kernel closes one file after the
@@ -214,7 +215,7 @@ class Owners:
 
     def _is_gone(self, owner_id: int) -> bool:
         for seconds in _PATIENCE:
-            sleep(seconds)
+            _sleep(seconds)
             if not self.is_alive(owner_id):
                 return True
         return False

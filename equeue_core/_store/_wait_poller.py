@@ -1,5 +1,7 @@
 """Waiting for several descriptors: by epoll where there is one, else `selectors`, else naps.
 
+Under gevent the thread must not sleep, only the greenlet: see `GeventPoller`.
+
 A poller's `wait` is exact. The system calls behind it count whole milliseconds and Python rounds
 up, so the whole milliseconds are waited for there and the rest in a `select` on the same
 descriptors.
@@ -15,6 +17,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Protocol
 
+from equeue_core._store._gevent import is_patched, original
 from equeue_core._store._wait_flag import Flag
 
 KICK = -1
@@ -27,6 +30,7 @@ _FOREVER = -1
 _DAY = 24 * 60 * 60 * 1000
 _AT_ONCE = 16  # events taken by one call; the others stay ready
 _SELECT_LIMIT = 1024  # FD_SETSIZE
+_make_epoll = original("select", "epoll")
 
 
 class Poller(Protocol):
@@ -106,7 +110,7 @@ class EpollPoller(_Exact):
 
     def __init__(self) -> None:
         super().__init__()
-        self._epoll = select.epoll()
+        self._epoll: select.epoll = _make_epoll()
         self._epoll.register(self._flag.fileno(), select.EPOLLIN)
 
     def add(self, descriptor: int, exclusive: bool = False) -> None:
@@ -136,6 +140,29 @@ class EpollPoller(_Exact):
     def close(self) -> None:
         self._epoll.close()
         self._flag.close()
+
+
+class GeventPoller(EpollPoller):
+    """epoll, waited for by gevent. A look (`wait(0)`) lets no other greenlet run: it is safe under the
+    store's lock.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._greenlet = select.poll()  # gevent's
+        self._greenlet.register(self._epoll.fileno(), select.POLLIN)
+
+    def _poll(self, milliseconds: int) -> list[int]:
+        ready = super()._poll(0)
+        while milliseconds and not ready:
+            self._greenlet.poll(None if milliseconds < 0 else milliseconds)
+            ready = super()._poll(0)
+            if milliseconds > 0:
+                break
+        return ready
+
+    def _doze(self, seconds: float) -> None:
+        self._greenlet.poll(seconds * 1000)
 
 
 class SelectorPoller(_Exact):
@@ -234,4 +261,6 @@ def best_poller() -> Callable[[], Poller]:
     """What this platform can do; the one place that decides it."""
     if not hasattr(os, "mkfifo"):
         return NapPoller
-    return EpollPoller if hasattr(select, "epoll") else SelectorPoller
+    if _make_epoll is None:
+        return SelectorPoller
+    return GeventPoller if is_patched("select") else EpollPoller

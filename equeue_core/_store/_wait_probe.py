@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable
 
 from equeue_core._store._bell_descriptor import open_fifo, open_file
@@ -15,7 +16,8 @@ def hang_ups_work(directory: str, make_poller: Callable[[], Poller]) -> bool:
     Linux and the BSDs do this. Where all readers share one state, a reader could never sleep again
     after the first hang-up.
     """
-    path = os.path.join(directory, f"probe-{os.getpid()}")
+    # Threads may try at the same time, and processes of the same number in several containers.
+    path = os.path.join(directory, f"probe-{secrets.token_hex(8)}")
     poller = make_poller()
     try:
         before = open_fifo(path, os.O_RDONLY)

@@ -1,0 +1,1 @@
+"""Dramatiq's own tests, run on this project's broker and backends."""

@@ -40,7 +40,8 @@ class LMDBResultBackend(ResultBackend):
         store: a store, as a keyword.
         namespace: the first part of each result's key.
         encoder: how results become bytes; None: Dramatiq's (JSON, unless set otherwise).
-        use_namespace_prefix_keys: whether keys are stored in plain text instead of as their hashes.
+        use_namespace_prefix_keys: whether keys are stored in plain text instead of as their hashes;
+            for this Dramatiq must be 2.2 or newer.
         sync: ``"full"``, ``"normal"`` or ``"off"``, see `equeue_core.Queue`; None: the store's own.
         allow_network_fs: open a store on a network file system all the same.
 
@@ -59,11 +60,10 @@ class LMDBResultBackend(ResultBackend):
         sync: Sync = None,
         allow_network_fs: bool = False,
     ) -> None:
-        super().__init__(
-            namespace=namespace,
-            encoder=encoder,
-            use_namespace_prefix_keys=use_namespace_prefix_keys,
-        )
+        options: dict[str, Any] = {"namespace": namespace, "encoder": encoder}
+        if use_namespace_prefix_keys:  # older versions have no such option
+            options["use_namespace_prefix_keys"] = True
+        super().__init__(**options)
         self.store = open_store(path_or_store, store, sync=sync, allow_network_fs=allow_network_fs)
         self._owns_store = self.store not in (path_or_store, store)
         self._space = Space(self.store, SpaceId.DRAMATIQ_RESULTS)

@@ -225,7 +225,7 @@ class LMDBBroker(Broker):
             The messages as they were stored, in order.
 
         Raises:
-            As `enqueue`; then none was added.
+            ConnectionFailed, ConnectionClosed, ValueError: as `enqueue`; then none was added.
         """
         outer = self._batch.puts
         puts: list[Put] = []

@@ -6,6 +6,7 @@ import inspect
 import re
 
 import equeue_core
+import equeue_dramatiq
 from equeue_core import (
     AsyncQueue,
     EQueueError,
@@ -28,8 +29,10 @@ def _directives() -> list[str]:
 
 
 def test_every_public_name_is_on_a_reference_page() -> None:
-    listed = [name.removeprefix("equeue_core.") for name in _directives()]
-    assert sorted(listed) == sorted(equeue_core.__all__)
+    public = [f"equeue_core.{name}" for name in equeue_core.__all__]
+    public += [f"equeue_dramatiq.{name}" for name in equeue_dramatiq.__all__]
+    public += ["equeue_dramatiq.abort.LMDBEventBackend"]
+    assert sorted(_directives()) == sorted(public)
 
 
 def test_the_error_page_has_the_tree_that_the_program_has() -> None:

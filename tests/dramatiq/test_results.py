@@ -330,30 +330,34 @@ class TestWithABroker:
             worker.stop()
             results.close()
 
-    def test_middleware_can_read_what_was_just_stored(
+    def test_middleware_can_wait_for_what_it_just_sent(
         self, broker: LMDBBroker, store_path: Path
     ) -> None:
-        """Before it looks, a thread commits what it holds back for the ack."""
+        """Before it waits, a thread commits what it holds back for the ack."""
         results = LMDBResultBackend(store_path)
-        seen: list[Any] = []
-
-        class Reads(dramatiq.Middleware):
-            def after_process_message(self, broker: Any, message: Any, **_: Any) -> None:
-                seen.append(results.get_result(message, block=True, timeout=TIMEOUT))
-
-        # Signals that come after something are emitted from the last middleware to the first.
-        broker.add_middleware(Reads(), before=type(broker.middleware[0]))
         broker.add_middleware(Results(backend=results))
+        seen: list[Any] = []
 
         @dramatiq.actor(broker=broker, store_results=True)
         def double(number: int) -> int:
             return 2 * number
 
-        worker = Worker(broker, worker_threads=1, worker_timeout=50)
+        @dramatiq.actor(broker=broker)
+        def first() -> None:
+            pass
+
+        class Asks(dramatiq.Middleware):
+            def after_process_message(self, broker: Any, message: Any, **_: Any) -> None:
+                if message.actor_name == "first":
+                    answer = double.send(4)
+                    seen.append(answer.get_result(backend=results, block=True, timeout=TIMEOUT))
+
+        broker.add_middleware(Asks())
+        worker = Worker(broker, worker_threads=2, worker_timeout=50)
         worker.start()
         try:
-            double.send(4)
-            wait_until(lambda: bool(seen), "the middleware has read it")
+            first.send()
+            wait_until(lambda: bool(seen), "the middleware has got its answer")
             assert seen == [8]
         finally:
             worker.stop()

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from dramatiq import Broker
 from dramatiq.broker import Consumer
-from dramatiq.errors import BrokerConnectionError
+from dramatiq.errors import ConnectionClosed, ConnectionFailed
 
 from tests.contract.clock import Clock
 from tests.contract.dramatiq.helpers import TICK, BrokerBackend, Recorder
@@ -53,7 +53,7 @@ class BrokerFixtures:
         with contextlib.ExitStack() as stack:
 
             def close(consumer: Consumer) -> None:
-                with contextlib.suppress(BrokerConnectionError):
+                with contextlib.suppress(ConnectionClosed, ConnectionFailed):
                     consumer.close()
 
             def consume(

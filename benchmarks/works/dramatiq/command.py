@@ -16,11 +16,11 @@ from benchmarks.works.dramatiq.process import rows
 
 _PROCESSES = (1, 2)
 _COUNTS = {
-    brokers.OFF: 10_000,
-    brokers.NORMAL: 5_000,
-    brokers.FULL: 5_000,
-    brokers.REDIS: 2_000,
-    brokers.RABBITMQ: 4_000,
+    brokers.OFF: 20_000,
+    brokers.NORMAL: 10_000,
+    brokers.FULL: 10_000,
+    brokers.REDIS: 4_000,
+    brokers.RABBITMQ: 8_000,
 }
 # Each process takes two messages for each of its threads, and all threads wait at the gate.
 _LEAST = 2 * THREADS * max(_PROCESSES) + THREADS

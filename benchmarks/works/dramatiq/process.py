@@ -19,13 +19,13 @@ TITLE = "time for each message, Worker with 8 threads in one process"
 _THREADS = 8
 _PATIENCE = 300.0
 _COUNTS = {
-    brokers.STUB: 10_000,
-    brokers.OFF: 10_000,
-    brokers.NORMAL: 5_000,
-    brokers.FULL: 5_000,
-    brokers.REDIS: 2_000,
-    brokers.REDIS_FLUSHED: 1_000,
-    brokers.RABBITMQ: 4_000,
+    brokers.STUB: 20_000,
+    brokers.OFF: 20_000,
+    brokers.NORMAL: 10_000,
+    brokers.FULL: 10_000,
+    brokers.REDIS: 3_000,
+    brokers.REDIS_FLUSHED: 3_000,
+    brokers.RABBITMQ: 8_000,
 }
 
 

@@ -84,7 +84,7 @@ def test_each_contract_class_is_bound_to_some_kind_of_queue() -> None:
     for path in TESTS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
-                if path.parent.name == "contract" and node.name.endswith("Contract"):
+                if TESTS / "contract" in path.parents and node.name.endswith("Contract"):
                     classes.add(node.name)
                 bases |= {ast.unparse(base) for base in node.bases}
     assert classes

@@ -37,6 +37,7 @@ def test_the_adapter_does_not_import_the_package_by_itself(store_path: Path) -> 
 
 
 class TestEvents:
+    @pytest.mark.contract("DRA-01")
     def test_an_event_is_taken_once(self, events: LMDBEventBackend) -> None:
         assert events.poll("key") is None
         events.notify([Event("key", {"a": 1}), Event("other", {})], HOUR)
@@ -45,6 +46,7 @@ class TestEvents:
         assert events.wait_many(["key", "other"], 0) == Event("other", {})
         assert events.wait_many(["key", "other"], 1) is None
 
+    @pytest.mark.contract("DRA-01")
     def test_by_one_of_several_processes(self, events: LMDBEventBackend, store_path: Path) -> None:
         code = f"""
             from equeue_dramatiq.abort import LMDBEventBackend
@@ -63,6 +65,7 @@ class TestEvents:
             assert {one.hear(), other.hear()} == {"key {'a': 1}", "some {'a': 1}"}
             assert int(one.hear()) + int(other.hear()) == 100
 
+    @pytest.mark.contract("DRA-01")
     def test_it_is_there_for_its_time(
         self, events: LMDBEventBackend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -107,6 +110,7 @@ class TestWithAWorker:
         broker.add_middleware(abortable)
         return abortable
 
+    @pytest.mark.contract("DRA-02")
     def test_a_running_message_is_aborted(self, broker: LMDBBroker, abortable: Abortable) -> None:
         started, aborted = threading.Event(), threading.Event()
 
@@ -132,6 +136,7 @@ class TestWithAWorker:
             worker.stop()
 
     @pytest.mark.parametrize("mode", list(AbortMode))
+    @pytest.mark.contract("DRA-02")
     def test_a_message_that_waits_is_skipped(
         self, broker: LMDBBroker, abortable: Abortable, mode: AbortMode
     ) -> None:

@@ -93,6 +93,7 @@ def test_prometheus_counts_messages_and_no_delayed_one_stays_in_progress(
     assert found["delayed_messages_inprogress"] == 0
 
 
+@pytest.mark.contract("DRA-02")
 def test_dramatiq_abort_interrupts_what_runs_and_skips_what_waits(
     tmp_path: Path, broker: LMDBBroker
 ) -> None:

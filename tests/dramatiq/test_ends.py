@@ -64,6 +64,7 @@ def run_until_done(broker: LMDBBroker, queue_name: str = "default") -> None:
         worker.stop()
 
 
+@pytest.mark.contract("DRE-01")
 def test_a_retry_and_the_ack_of_the_first_try_are_one_commit(broker: LMDBBroker) -> None:
     looks = Looks()
     broker.add_middleware(looks)
@@ -84,6 +85,7 @@ def test_a_retry_and_the_ack_of_the_first_try_are_one_commit(broker: LMDBBroker)
     assert sum(first_after[1:]) == 1  # and now the retry, alone
 
 
+@pytest.mark.contract("DRE-01")
 def test_the_next_of_a_pipeline_and_the_ack_are_one_commit(broker: LMDBBroker) -> None:
     looks = Looks()
     broker.add_middleware(looks)
@@ -112,6 +114,7 @@ def test_the_next_of_a_pipeline_and_the_ack_are_one_commit(broker: LMDBBroker) -
     assert got == [1]
 
 
+@pytest.mark.contract("DRE-03")
 def test_a_retry_that_cannot_be_stored_leaves_the_message_in_hand(
     broker: LMDBBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +145,7 @@ def test_a_retry_that_cannot_be_stored_leaves_the_message_in_hand(
     assert broker.stats("default")["failed"] == 0
 
 
+@pytest.mark.contract("DRE-04")
 def test_what_an_actor_sends_itself_is_sent_at_once(broker: LMDBBroker) -> None:
     looked = []
 
@@ -188,6 +192,7 @@ def test_a_thread_of_the_same_process_is_not_held_back(broker: LMDBBroker) -> No
     assert looked == [1]
 
 
+@pytest.mark.contract("DRE-05")
 def test_who_looks_while_a_message_ends_sees_what_was_enqueued(broker: LMDBBroker) -> None:
     looked = []
 
@@ -212,6 +217,7 @@ def test_who_looks_while_a_message_ends_sees_what_was_enqueued(broker: LMDBBroke
     assert broker.stats("other")["pending"] == 1
 
 
+@pytest.mark.contract("DRM-12")
 def test_many_at_once_are_all_or_none(broker: LMDBBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     @dramatiq.actor(queue_name="one")
     def one() -> None: ...
@@ -233,6 +239,7 @@ def test_many_at_once_are_all_or_none(broker: LMDBBroker, monkeypatch: pytest.Mo
     assert broker.stats("two")["pending"] == 1
 
 
+@pytest.mark.contract("DRM-12")
 def test_many_takes_groups_and_pipelines(broker: LMDBBroker) -> None:
     @dramatiq.actor
     def work(number: int = 0) -> int:
@@ -260,6 +267,7 @@ def commits(path: str) -> int:
         return int(space.read(lambda txn: txn.id()))
 
 
+@pytest.mark.contract("DRE-02")
 def test_a_result_and_the_ack_are_one_commit(broker: LMDBBroker, tmp_path: Path) -> None:
     # A handle of its own on the same directory, by another path.
     (tmp_path / "link").symlink_to(tmp_path / "data")
@@ -282,6 +290,7 @@ def test_a_result_and_the_ack_are_one_commit(broker: LMDBBroker, tmp_path: Path)
     backend.close()
 
 
+@pytest.mark.contract("DRE-02")
 def test_a_result_is_not_kept_waiting_if_others_may_be_told(broker: LMDBBroker) -> None:
     backend = add_results(broker, broker.store)
     told = []
@@ -305,6 +314,7 @@ def test_a_result_is_not_kept_waiting_if_others_may_be_told(broker: LMDBBroker) 
     assert backend.get_result(message) == 42
 
 
+@pytest.mark.contract("DRE-02")
 def test_a_result_is_there_before_the_barrier_falls(broker: LMDBBroker) -> None:
     """Another worker may be the last at the barrier, and call back who reads all results."""
     limits = LMDBRateLimiterBackend(broker.store)

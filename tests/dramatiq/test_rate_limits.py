@@ -88,11 +88,13 @@ def waiting(call: Callable[[], Any]) -> Callable[[], Any]:
 
 
 class TestExactOverProcesses:
+    @pytest.mark.contract("DRL-02")
     def test_add(self, limits: LMDBRateLimiterBackend, store_path: Path) -> None:
         script = "say(sum(limits.add(f'key {n}', 1, 3600000) for n in range(100)))"
         assert limits.add("key 50", 1, HOUR)
         assert summed(4, script, store_path) == 99
 
+    @pytest.mark.contract("DRL-02")
     def test_incr(self, limits: LMDBRateLimiterBackend, store_path: Path) -> None:
         limits.add("key", 0, HOUR)
         script = "say(sum(limits.incr('key', 1, 250, 3600000) for _ in range(100)))"
@@ -100,6 +102,7 @@ class TestExactOverProcesses:
         assert not limits.incr("key", 1, 250, HOUR)
         assert limits.incr("key", 1, 251, HOUR)
 
+    @pytest.mark.contract("DRL-02")
     def test_decr(self, limits: LMDBRateLimiterBackend, store_path: Path) -> None:
         limits.add("key", 300, HOUR)
         script = "say(sum(limits.decr('key', 1, 50, 3600000) for _ in range(100)))"
@@ -107,6 +110,7 @@ class TestExactOverProcesses:
         assert not limits.decr("key", 1, 50, HOUR)
         assert limits.decr("key", 1, 49, HOUR)
 
+    @pytest.mark.contract("DRL-02")
     def test_incr_and_sum(self, limits: LMDBRateLimiterBackend, store_path: Path) -> None:
         limits.add("key 0", 0, HOUR)
         script = """
@@ -130,6 +134,7 @@ say(sum(limits.incr_and_sum(keys[n % 10], lambda: keys, 1, 250, 3600000) for n i
         assert (outcome.count(True), len(outcome)) == (70, 120)
         limits.close()
 
+    @pytest.mark.contract("DRL-02")
     def test_a_concurrent_rate_limiter_is_a_mutex(
         self, limits: LMDBRateLimiterBackend, store_path: Path
     ) -> None:
@@ -166,6 +171,7 @@ hear()
         with children(4, script, store_path) as others:
             assert sum(int(other.hear()) for other in others) == 3
 
+    @pytest.mark.contract("DRL-02")
     def test_a_window_rate_limiter(self, limits: LMDBRateLimiterBackend, store_path: Path) -> None:
         script = """
 limiter = WindowRateLimiter(limits, "window", limit=50, window=600)
@@ -178,6 +184,7 @@ say(got)
         limits.add("other", 1, HOUR)
         assert summed(4, script, store_path) == 50
 
+    @pytest.mark.contract("DRL-02")
     def test_a_bucket_rate_limiter(self, limits: LMDBRateLimiterBackend, store_path: Path) -> None:
         script = """
 limiter = BucketRateLimiter(limits, "bucket", limit=50, bucket=10**12)  # one that ends in 2033
@@ -190,6 +197,7 @@ say(got)
         limits.add("other", 1, HOUR)
         assert summed(4, script, store_path) == 50
 
+    @pytest.mark.contract("DRL-02")
     def test_a_barrier(self, limits: LMDBRateLimiterBackend, store_path: Path) -> None:
         barrier = Barrier(limits, "barrier")
         assert barrier.create(parties=5)
@@ -211,6 +219,7 @@ say(sum(barrier.wait(block=False) for _ in range(25)))
 
 
 class TestKilledHolders:
+    @pytest.mark.contract("DRL-03")
     def test_the_slot_of_a_killed_holder_is_free_after_its_time(
         self, limits: LMDBRateLimiterBackend, store_path: Path
     ) -> None:
@@ -256,6 +265,7 @@ while True:
 
 
 class TestWaiting:
+    @pytest.mark.contract("DRL-04")
     def test_a_notification_wakes_all_who_wait(
         self, limits: LMDBRateLimiterBackend, store_path: Path
     ) -> None:
@@ -295,6 +305,7 @@ class TestWaiting:
         assert limits.wait("key", timeout) is False
         assert timeout / 1000 <= time.monotonic() - start < WATCHDOG
 
+    @pytest.mark.contract("DRL-04")
     def test_it_costs_no_poll(
         self, limits: LMDBRateLimiterBackend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -326,6 +337,7 @@ class TestWaiting:
 
 
 class TestTime:
+    @pytest.mark.contract("DRL-01")
     def test_each_change_gives_a_key_new_time(
         self, limits: LMDBRateLimiterBackend, clock: Clock
     ) -> None:
@@ -342,6 +354,7 @@ class TestTime:
         clock.advance(2)
         assert limits.add("key", 1, 10_000)
 
+    @pytest.mark.contract("DRL-01")
     def test_what_is_refused_changes_nothing(
         self, limits: LMDBRateLimiterBackend, clock: Clock
     ) -> None:
@@ -356,6 +369,7 @@ class TestTime:
         assert limits.add("key", 1, 10_000)
         assert limits.add("other", 1, 10_000)
 
+    @pytest.mark.contract("DRL-05")
     def test_expired_keys_are_removed_a_few_at_a_time(
         self, limits: LMDBRateLimiterBackend, clock: Clock
     ) -> None:
@@ -469,6 +483,7 @@ class TestUse:
             assert ended() is True
             assert other.wait() == 0
 
+    @pytest.mark.contract("DRL-06")
     def test_a_full_disk_refuses_to_take_a_slot_and_lets_give_it_back(
         self, limits: LMDBRateLimiterBackend, monkeypatch: pytest.MonkeyPatch
     ) -> None:

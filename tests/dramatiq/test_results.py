@@ -150,6 +150,7 @@ class TestHandles:
 
 
 class TestProcesses:
+    @pytest.mark.contract("DRR-02")
     def test_several_processes_wait_for_one_result(
         self, results: LMDBResultBackend, store_path: Path
     ) -> None:
@@ -197,6 +198,7 @@ class TestProcesses:
 
 
 class TestTime:
+    @pytest.mark.contract("DRR-01")
     def test_a_result_is_there_for_its_time(self, results: LMDBResultBackend, clock: Clock) -> None:
         results.store_result(note(), "x", 10_500)
         clock.advance(10.4)
@@ -207,6 +209,7 @@ class TestTime:
         with pytest.raises(ResultTimeout):
             results.get_result(note(), block=True, timeout=0)
 
+    @pytest.mark.contract("DRR-04")
     def test_expired_results_are_removed_a_few_at_a_time(
         self, results: LMDBResultBackend, clock: Clock
     ) -> None:
@@ -223,6 +226,7 @@ class TestTime:
         assert results.store.check().ok
 
     @pytest.mark.parametrize("timeout", [1, 50, 350])
+    @pytest.mark.contract("DRR-02")
     def test_a_wait_in_vain_lasts_as_long_as_asked(
         self, results: LMDBResultBackend, timeout: int
     ) -> None:
@@ -239,6 +243,7 @@ class TestTime:
         for timeout in (0, -1):
             assert results.get_result(note(), block=True, timeout=timeout) == "x"
 
+    @pytest.mark.contract("DRR-02")
     def test_a_wait_costs_no_poll(
         self, results: LMDBResultBackend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -287,6 +292,7 @@ class TestWithABroker:
         broker.close()
 
     @pytest.mark.parametrize("shares", ["the path", "the store"])
+    @pytest.mark.contract("DRE-02")
     def test_a_result_is_committed_with_the_ack(
         self, broker: LMDBBroker, store_path: Path, shares: str
     ) -> None:
@@ -311,6 +317,7 @@ class TestWithABroker:
             worker.stop()
             results.close()
 
+    @pytest.mark.contract("DRE-02")
     def test_one_in_another_directory_has_a_commit_of_its_own(
         self, broker: LMDBBroker, tmp_path: Path
     ) -> None:

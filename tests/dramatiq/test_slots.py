@@ -185,6 +185,7 @@ def start(broker: LMDBBroker) -> Iterator[Callable[..., Worker]]:
             worker.stop()
 
 
+@pytest.mark.contract("DRW-04")
 def test_a_message_waits_in_the_store_and_not_in_a_busy_worker(
     broker: LMDBBroker, start: Callable[..., Worker]
 ) -> None:
@@ -207,6 +208,7 @@ def test_a_message_waits_in_the_store_and_not_in_a_busy_worker(
     broker.join("default", timeout=WATCHDOG * 1000)
 
 
+@pytest.mark.contract("DRW-04")
 def test_what_got_stuck_behind_a_long_message_goes_back(
     broker: LMDBBroker, start: Callable[..., Worker]
 ) -> None:
@@ -241,6 +243,7 @@ def test_what_got_stuck_behind_a_long_message_goes_back(
     assert done == 999
 
 
+@pytest.mark.contract("DRW-05")
 def test_a_worker_that_stops_gives_unstarted_messages_back_at_once(
     broker: LMDBBroker, start: Callable[..., Worker]
 ) -> None:
@@ -273,6 +276,7 @@ def test_a_worker_that_stops_gives_unstarted_messages_back_at_once(
     assert broker.stats("default")["running"] == 0
 
 
+@pytest.mark.contract("DRW-05")
 def test_nothing_more_is_claimed_by_a_worker_that_stops(
     broker: LMDBBroker, start: Callable[..., Worker]
 ) -> None:

@@ -26,6 +26,7 @@ def show(module: str, directory: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.contract("OWN-01", "DRW-03")
 @pytest.mark.parametrize("module", ["equeue_core.demo", "equeue_dramatiq.demo"])
 def test_the_demo_kills_a_worker_and_loses_nothing(module: str, tmp_path: Path) -> None:
     printed = show(module, tmp_path)

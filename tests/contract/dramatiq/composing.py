@@ -51,6 +51,7 @@ class ComposingContract:
         return declare
 
     @pytest.mark.parametrize("value", [42, None, "", [1, {"two": None}]])
+    @pytest.mark.contract("DRR-01")
     def test_a_result_can_be_had(
         self, broker: Broker, results: ResultBackend, stored: Stored, value: Any
     ) -> None:
@@ -79,6 +80,7 @@ class ComposingContract:
             recorder.wait_for("after_ack")
         assert got == [3]
 
+    @pytest.mark.contract("DRR-01")
     def test_a_failure_is_a_result(
         self, broker: Broker, results: ResultBackend, stored: Stored
     ) -> None:
@@ -106,6 +108,7 @@ class ComposingContract:
             message = actor.send()
             assert message.get_result(backend=results, block=True, timeout=TIMEOUT) == "good"
 
+    @pytest.mark.contract("DRR-01")
     def test_a_skipped_message_has_none_as_its_result(
         self, broker: Broker, results: ResultBackend, stored: Stored
     ) -> None:
@@ -119,6 +122,7 @@ class ComposingContract:
             message = work.send(1, 2)
             assert message.get_result(backend=results, block=True, timeout=TIMEOUT) is None
 
+    @pytest.mark.contract("DRW-01")
     def test_a_pipeline_hands_results_on(
         self, broker: Broker, results: ResultBackend, stored: Stored
     ) -> None:
@@ -160,6 +164,7 @@ class ComposingContract:
             assert members.completed
         assert got == [2 * n for n in range(10)]
 
+    @pytest.mark.contract("DRW-01")
     def test_a_group_calls_back_once_when_all_are_done(
         self,
         backend: BrokerBackend,

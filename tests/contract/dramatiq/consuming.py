@@ -27,6 +27,7 @@ Consume = Callable[..., Consumer]
 
 
 class ConsumingContract:
+    @pytest.mark.contract("DRM-04")
     def test_messages_come_in_the_order_of_enqueue(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -43,6 +44,7 @@ class ConsumingContract:
         assert drain(consume(broker, queue), 1) == [queue]
 
     @pytest.mark.parametrize("prefetch", [1, 3])
+    @pytest.mark.contract("DRM-04")
     def test_no_more_than_the_prefetch_are_in_hand(
         self, broker: Broker, queue: str, consume: Consume, prefetch: int
     ) -> None:
@@ -88,6 +90,7 @@ class ConsumingContract:
         assert 0.19 < time.monotonic() - start < WATCHDOG
 
     @needs(Capability.WAITS)
+    @pytest.mark.contract("DRM-04")
     def test_a_message_ends_the_wait(self, broker: Broker, queue: str, consume: Consume) -> None:
         broker.declare_queue(queue)
         consumer = consume(broker, queue, timeout=int(WATCHDOG * 1000))
@@ -105,6 +108,7 @@ class ConsumingContract:
         consumer = consume(broker, queue)
         assert iter(consumer) is consumer
 
+    @pytest.mark.contract("DRM-05")
     def test_an_acked_message_is_gone(
         self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -116,6 +120,7 @@ class ConsumingContract:
         assert_nothing_comes(consume(broker, queue))
         assert backend.dead_letters(broker, queue) == 0
 
+    @pytest.mark.contract("DRM-05")
     def test_a_nacked_message_is_a_dead_letter(
         self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -130,6 +135,7 @@ class ConsumingContract:
         assert_nothing_comes(consume(broker, queue))
         wait_until(lambda: backend.dead_letters(broker, queue) == 1, "there is a dead letter")
 
+    @pytest.mark.contract("DRM-04")
     def test_a_message_in_hand_is_not_given_to_another(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -141,6 +147,7 @@ class ConsumingContract:
         one.ack(message)
         assert_nothing_comes(two)
 
+    @pytest.mark.contract("DRM-04")
     def test_several_consumers_share_a_queue(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -179,6 +186,7 @@ class ConsumingContract:
         assert sorted(drain(consume(broker, queue), 3)) == ["a", "b", "c"]
 
     @needs(Capability.REQUEUES_IN_PLACE)
+    @pytest.mark.contract("DRM-06")
     def test_requeued_messages_go_back_to_their_places(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -192,6 +200,7 @@ class ConsumingContract:
         assert drain(consume(broker, queue), 3) == ["b", "c", "d"]
 
     @needs(Capability.REQUEUES)
+    @pytest.mark.contract("DRM-06")
     def test_a_requeue_costs_a_message_nothing(
         self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -214,6 +223,7 @@ class ConsumingContract:
         assert_nothing_comes(consumer)
 
     @needs(Capability.CLOSING_GIVES_BACK)
+    @pytest.mark.contract("DRM-06")
     def test_a_closed_consumer_gives_back_what_it_has_not_handed_out(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -242,6 +252,7 @@ class ConsumingContract:
         assert backend.dead_letters(broker, queue) == 1
 
     @needs(Capability.DURABLE)
+    @pytest.mark.contract("DRM-01")
     def test_messages_outlive_their_broker(
         self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -253,6 +264,7 @@ class ConsumingContract:
         assert drain(consume(again, queue), 10) == list(range(10))
 
     @needs(Capability.DURABLE)
+    @pytest.mark.contract("DRM-01")
     def test_brokers_share_their_messages(
         self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume
     ) -> None:

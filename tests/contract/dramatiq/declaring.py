@@ -17,6 +17,7 @@ def declarations(recorder: Recorder) -> list[tuple[str, str]]:
 
 
 class DeclaringContract:
+    @pytest.mark.contract("DRM-02")
     def test_a_queue_is_declared_with_its_delay_queue(
         self, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -30,6 +31,7 @@ class DeclaringContract:
         assert queue in broker.get_declared_queues()
         assert broker.get_declared_delay_queues() == {f"{queue}.DQ"}
 
+    @pytest.mark.contract("DRM-02")
     def test_a_queue_is_declared_once(self, broker: Broker, recorder: Recorder, queue: str) -> None:
         broker.declare_queue(queue)
         before = declarations(recorder)
@@ -39,6 +41,7 @@ class DeclaringContract:
         assert declarations(recorder) == before
 
     @needs(Capability.PLAIN_NAMES)
+    @pytest.mark.contract("DRM-02")
     def test_a_delay_queue_is_no_queue_of_its_own(self, broker: Broker, queue: str) -> None:
         broker.declare_queue(queue)
         assert broker.get_declared_queues() == {queue}
@@ -69,6 +72,7 @@ class DeclaringContract:
         with pytest.raises(ActorNotFound):
             broker.get_actor("work")
 
+    @pytest.mark.contract("DRM-02")
     def test_middleware_that_comes_late_is_told_what_is_declared(
         self, broker: Broker, queue: str
     ) -> None:

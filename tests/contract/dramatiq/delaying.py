@@ -43,6 +43,7 @@ def declare(broker: Broker, queue: str, ran: list[Any]) -> None:
 
 
 class DelayingContract:
+    @pytest.mark.contract("DRM-08")
     def test_a_delayed_message_waits_for_its_time(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
@@ -60,6 +61,7 @@ class DelayingContract:
             recorder.wait_for("after_process_message", 2)
         assert ran == ["at once", "late"]
 
+    @pytest.mark.contract("DRM-08")
     def test_a_delayed_message_runs_under_its_plain_name(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
@@ -74,6 +76,7 @@ class DelayingContract:
         assert ran.options["own"] == "option"
         assert "eta" not in ran.options
 
+    @pytest.mark.contract("DRM-08")
     def test_middleware_is_told_once_that_a_message_is_delayed(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
@@ -90,6 +93,7 @@ class DelayingContract:
             "after_process_message",
         ]
 
+    @pytest.mark.contract("DRM-08")
     def test_delayed_messages_run_in_the_order_of_their_times(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
@@ -132,6 +136,7 @@ class DelayingContract:
             recorder.wait_for("after_process_message")
         assert ran == ["x"]
 
+    @pytest.mark.contract("DRM-08")
     def test_a_delay_may_be_long(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
@@ -148,6 +153,7 @@ class DelayingContract:
         assert ran == ["at once", "next year"]
 
     @needs(Capability.DURABLE)
+    @pytest.mark.contract("DRM-08")
     def test_delayed_messages_outlive_their_broker(
         self, backend: BrokerBackend, broker: Broker, queue: str, clock: Clock, record: Any
     ) -> None:
@@ -164,6 +170,7 @@ class DelayingContract:
         assert ran == ["x"]
 
     @needs(Capability.REQUEUES)
+    @pytest.mark.contract("DRM-08")
     def test_delayed_messages_outlive_their_worker(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
@@ -193,6 +200,7 @@ class DelayingContract:
         assert_nothing_comes(consumer)
 
     @needs(Capability.STORES_DELAYED)
+    @pytest.mark.contract("DRM-08")
     def test_what_is_stored_comes_when_it_is_due_and_in_order(
         self, broker: Broker, recorder: Recorder, queue: str, consume: Consume, clock: Clock
     ) -> None:

@@ -33,6 +33,7 @@ class EnqueueingContract:
         yield
         dramatiq.set_encoder(encoder)
 
+    @pytest.mark.contract("DRM-01")
     def test_a_message_comes_out_as_it_was_sent(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -54,6 +55,7 @@ class EnqueueingContract:
         assert (got.message_id, got.message_timestamp) == (sent.message_id, sent.message_timestamp)
         assert got.failed is False
 
+    @pytest.mark.contract("DRM-03")
     def test_enqueue_tells_middleware_and_returns_the_message(
         self, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -68,6 +70,7 @@ class EnqueueingContract:
         assert returned.queue_name == queue
         assert "eta" not in returned.options
 
+    @pytest.mark.contract("DRM-03")
     def test_a_delayed_message_is_named_after_the_delay_queue_and_knows_its_time(
         self, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -108,6 +111,7 @@ class EnqueueingContract:
         assert_nothing_comes(consume(broker, queue))
         assert_nothing_comes(consume(broker, f"{queue}.DQ"))
 
+    @pytest.mark.contract("DRM-03")
     def test_what_cannot_be_encoded_is_not_enqueued(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -128,6 +132,7 @@ class EnqueueingContract:
         broker.enqueue(message)
         assert drain(consume(broker, queue), 2) == ["again", "again"]
 
+    @pytest.mark.contract("DRM-01")
     def test_a_large_message_comes_whole(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -137,6 +142,7 @@ class EnqueueingContract:
         assert drain(consume(broker, queue), 1) == [text]
 
     @pytest.mark.usefixtures("pickling")
+    @pytest.mark.contract("DRM-01")
     def test_the_encoder_of_the_application_is_used(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -145,6 +151,7 @@ class EnqueueingContract:
         broker.enqueue(note(queue, value))
         assert drain(consume(broker, queue), 1) == [value]
 
+    @pytest.mark.contract("DRM-01")
     def test_several_threads_enqueue_at_a_time(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:

@@ -43,6 +43,7 @@ def bury(backend: BrokerBackend, broker: Broker, queue: str, consumer: Consumer)
 
 
 class FlushingContract:
+    @pytest.mark.contract("DRM-10")
     def test_flush_drops_what_waits_in_one_queue(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -56,6 +57,7 @@ class FlushingContract:
         assert_nothing_comes(consume(broker, queue))
         assert drain(consume(broker, other), 3) == ["a", "b", "c"]
 
+    @pytest.mark.contract("DRM-10")
     def test_flush_all_drops_what_waits_in_every_queue(
         self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume, clock: Clock
     ) -> None:
@@ -75,6 +77,7 @@ class FlushingContract:
             assert backend.dead_letters(broker, name) == 0
 
     @needs(Capability.FLUSHES_DELAYED)
+    @pytest.mark.contract("DRM-10")
     def test_flush_drops_delayed_messages_too(
         self, broker: Broker, queue: str, consume: Consume, clock: Clock
     ) -> None:
@@ -86,6 +89,7 @@ class FlushingContract:
         assert_nothing_comes(consume(broker, queue))
 
     @needs(Capability.FLUSHES_DEAD)
+    @pytest.mark.contract("DRM-10")
     def test_flush_drops_dead_letters_too(
         self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -116,6 +120,7 @@ class FlushingContract:
 
 
 class JoiningContract:
+    @pytest.mark.contract("DRM-10")
     def test_join_returns_when_nothing_is_left(
         self, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -134,6 +139,7 @@ class JoiningContract:
         assert time.monotonic() - start < WATCHDOG
 
     @pytest.mark.parametrize("delay", [None, HOUR])
+    @pytest.mark.contract("DRM-10")
     def test_join_gives_up_after_its_timeout(
         self, broker: Broker, queue: str, delay: int | None
     ) -> None:
@@ -145,6 +151,7 @@ class JoiningContract:
         assert 0.09 < time.monotonic() - start < WATCHDOG
 
     @needs(Capability.JOINS_RUNNING)
+    @pytest.mark.contract("DRM-10")
     def test_join_waits_for_what_is_at_work(
         self, broker: Broker, queue: str, recorder: Recorder
     ) -> None:
@@ -188,6 +195,7 @@ class JoiningContract:
         assert backend.dead_letters(broker, queue) == 1
 
     @needs(Capability.COUNTS)
+    @pytest.mark.contract("DRM-10")
     def test_messages_are_counted_by_kind(
         self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume
     ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dramatiq
+import pytest
 from dramatiq import Broker
 from dramatiq.broker import Consumer
 
@@ -25,6 +26,7 @@ def declare(broker: Broker, queue: str, **priorities: int) -> None:
 
 class PrioritiesContract:
     @needs(Capability.ACTOR_PRIORITY)
+    @pytest.mark.contract("DRM-09")
     def test_a_smaller_actor_priority_comes_first(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -35,6 +37,7 @@ class PrioritiesContract:
         assert drain(consume(broker, queue), 6) == [2, 4, 1, 5, 0, 3]
 
     @needs(Capability.ACTOR_PRIORITY)
+    @pytest.mark.contract("DRM-09")
     def test_after_many_low_ones_a_high_one_runs_next(
         self, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -61,6 +64,7 @@ class PrioritiesContract:
         assert ran == ["first", "urgent", *range(100)]
 
     @needs(Capability.BROKER_PRIORITY)
+    @pytest.mark.contract("DRM-09")
     def test_a_greater_broker_priority_comes_first(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
@@ -71,6 +75,7 @@ class PrioritiesContract:
         assert drain(consume(broker, queue), 6) == [2, 4, 1, 5, 0, 3]
 
     @needs(Capability.ACTOR_PRIORITY, Capability.BROKER_PRIORITY)
+    @pytest.mark.contract("DRM-09")
     def test_the_broker_priority_goes_before_the_actors(
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:

@@ -86,6 +86,7 @@ class LimitsFixtures:
 
 
 class LimitsContract(LimitsFixtures):
+    @pytest.mark.contract("DRL-01")
     def test_add_succeeds_once(self, limits: RateLimiterBackend, key: str) -> None:
         assert limits.add(key, 3, HOUR) is True
         assert limits.add(key, 5, HOUR) is False
@@ -108,6 +109,7 @@ class LimitsContract(LimitsFixtures):
         wait_until(lambda: limits.add(key, 2, HOUR), "the key is free")
         assert value_of(limits, key) == 2
 
+    @pytest.mark.contract("DRL-01")
     def test_incr_up_to_the_maximum(self, limits: RateLimiterBackend, key: str) -> None:
         assert limits.incr(key, 1, 3, HOUR) is True
         assert limits.incr(key, 2, 3, HOUR) is True
@@ -115,6 +117,7 @@ class LimitsContract(LimitsFixtures):
         assert limits.incr(key, 5, 3, HOUR) is False
         assert value_of(limits, key) == 3
 
+    @pytest.mark.contract("DRL-01")
     def test_decr_down_to_the_minimum(self, limits: RateLimiterBackend, key: str) -> None:
         assert limits.add(key, 5, HOUR)
         assert limits.decr(key, 2, 2, HOUR) is True
@@ -123,6 +126,7 @@ class LimitsContract(LimitsFixtures):
         assert limits.decr(key, 1, 2, HOUR) is False
         assert value_of(limits, key) == 2
 
+    @pytest.mark.contract("DRL-01")
     def test_a_key_that_is_not_there_stands_at_zero(
         self, limits: RateLimiterBackend, key: str
     ) -> None:
@@ -132,6 +136,7 @@ class LimitsContract(LimitsFixtures):
         assert limits.incr(key, 3, 1, HOUR) is True
         assert value_of(limits, key) == 1
 
+    @pytest.mark.contract("DRL-01")
     def test_incr_and_decr_give_a_key_new_time(self, limits: RateLimiterBackend) -> None:
         def incr(key: str) -> None:
             limits.incr(key, 1, 10, HOUR)
@@ -142,6 +147,7 @@ class LimitsContract(LimitsFixtures):
         assert value_of(limits, within(limits, 200, incr)) == 2
         assert limits.add(within(limits, 200, decr), 5, HOUR) is False
 
+    @pytest.mark.contract("DRL-01")
     def test_what_fails_changes_nothing(self, limits: RateLimiterBackend) -> None:
         def fail(key: str) -> None:
             assert not limits.incr(key, 1, 1, HOUR)
@@ -151,6 +157,7 @@ class LimitsContract(LimitsFixtures):
         key = within(limits, 200, fail)
         wait_until(lambda: limits.add(key, 1, HOUR), "the key is free")
 
+    @pytest.mark.contract("DRL-01")
     def test_incr_and_sum_up_to_the_maximum(self, limits: RateLimiterBackend, key: str) -> None:
         keys = [key, f"{key}@1", f"{key}@2"]
         assert limits.add(keys[1], 2, HOUR)
@@ -170,6 +177,7 @@ class LimitsContract(LimitsFixtures):
         assert limits.incr_and_sum(key, lambda: [key], 1, 1, HOUR) is False
         assert value_of(limits, key) == 1
 
+    @pytest.mark.contract("DRL-02")
     def test_no_count_is_lost_between_threads(self, limits: RateLimiterBackend, key: str) -> None:
         assert in_threads(60, lambda: limits.add(key, 0, HOUR)).count(True) == 1
         assert in_threads(60, lambda: limits.incr(key, 1, 40, HOUR)).count(True) == 40
@@ -188,11 +196,13 @@ class LimitsContract(LimitsFixtures):
 
     @needs(Capability.SHORT_WAITS)
     @pytest.mark.parametrize("timeout", [1, 150])
+    @pytest.mark.contract("DRL-04")
     def test_a_wait_may_be_short(self, limits: RateLimiterBackend, key: str, timeout: int) -> None:
         start = time.monotonic()
         assert limits.wait(key, timeout) is False
         assert timeout / 1000 <= time.monotonic() - start < WATCHDOG
 
+    @pytest.mark.contract("DRL-04")
     def test_a_notification_ends_every_wait(
         self, backend: LimitsBackend, limits: RateLimiterBackend, key: str
     ) -> None:
@@ -209,6 +219,7 @@ class LimitsContract(LimitsFixtures):
             assert [each.result() for each in waiting] == [True] * 4
 
     @needs(Capability.KEEPS_NOTIFICATIONS)
+    @pytest.mark.contract("DRL-04")
     def test_a_notification_is_there_for_who_comes_later(
         self, limits: RateLimiterBackend, key: str
     ) -> None:
@@ -232,6 +243,7 @@ class LimitsContract(LimitsFixtures):
 
 
 class LimitersContract(LimitsFixtures):
+    @pytest.mark.contract("DRL-02")
     def test_a_concurrent_limiter_lets_so_many_in(
         self, limits: RateLimiterBackend, key: str
     ) -> None:
@@ -252,6 +264,7 @@ class LimitersContract(LimitsFixtures):
             with pytest.raises(LookupError), mutex.acquire():
                 raise LookupError
 
+    @pytest.mark.contract("DRL-03")
     def test_a_place_is_free_again_after_its_time(
         self, limits: RateLimiterBackend, key: str
     ) -> None:
@@ -270,6 +283,7 @@ class LimitersContract(LimitsFixtures):
             inside = list(pool.map(lambda limiter: limiter._acquire(), limiters))
         assert inside.count(True) == 3
 
+    @pytest.mark.contract("DRL-02")
     def test_a_bucket_limiter_lets_so_many_in_a_bucket(
         self, limits: RateLimiterBackend, key: str, set_time: SetTime
     ) -> None:
@@ -282,6 +296,7 @@ class LimitersContract(LimitsFixtures):
                     let_in.append(acquired)
             assert let_in == [True, True, False]
 
+    @pytest.mark.contract("DRL-02")
     def test_a_window_limiter_lets_so_many_in_a_window(
         self, limits: RateLimiterBackend, key: str, set_time: SetTime
     ) -> None:
@@ -301,6 +316,7 @@ class LimitersContract(LimitsFixtures):
             1090: True,
         }
 
+    @pytest.mark.contract("DRL-02")
     def test_a_barrier_is_reached_by_the_last(self, limits: RateLimiterBackend, key: str) -> None:
         barrier = Barrier(limits, key)
         assert barrier.create(parties=3)

@@ -57,6 +57,7 @@ class ResultsContract:
         [None, False, 0, "", [], {}, "text \N{SNOWMAN}", [1, [2.5, None]], {"a": {"b": []}}],
         ids=repr,
     )
+    @pytest.mark.contract("DRR-01")
     def test_what_is_stored_comes_back(
         self, results: ResultBackend, message: Message[Any], value: Any
     ) -> None:
@@ -70,6 +71,7 @@ class ResultsContract:
         results.store_result(message, value, HOUR)
         assert results.get_result(message, block=True, timeout=TIMEOUT) == value
 
+    @pytest.mark.contract("DRR-01")
     def test_reading_a_result_does_not_consume_it(
         self, results: ResultBackend, message: Message[Any]
     ) -> None:
@@ -78,6 +80,7 @@ class ResultsContract:
             assert results.get_result(message, block=block, timeout=TIMEOUT) == "x"
 
     @pytest.mark.parametrize("block", [False, True])
+    @pytest.mark.contract("DRR-01")
     def test_an_exception_is_raised_where_the_result_is_asked_for(
         self, results: ResultBackend, message: Message[Any], block: bool
     ) -> None:
@@ -99,6 +102,7 @@ class ResultsContract:
 
     @needs(Capability.WAITS_ITS_TIMEOUT)
     @pytest.mark.parametrize("timeout", [50, 250])
+    @pytest.mark.contract("DRR-02")
     def test_waiting_in_vain_takes_the_timeout(
         self, results: ResultBackend, message: Message[Any], timeout: int
     ) -> None:
@@ -113,12 +117,14 @@ class ResultsContract:
         results.store_result(message, "x", HOUR)
         assert results.get_result(message, block=True, timeout=0) == "x"
 
+    @pytest.mark.contract("DRR-02")
     def test_a_result_ends_the_wait(self, results: ResultBackend, message: Message[Any]) -> None:
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(results.get_result, message, block=True, timeout=TIMEOUT)
             results.store_result(message, "x", HOUR)
             assert waiting.result(WATCHDOG) == "x"
 
+    @pytest.mark.contract("DRR-02")
     def test_an_exception_ends_the_wait(
         self, results: ResultBackend, message: Message[Any]
     ) -> None:
@@ -127,6 +133,7 @@ class ResultsContract:
             results.store_exception(message, KeyError("x"), HOUR)
             assert isinstance(waiting.exception(WATCHDOG), ResultFailure)
 
+    @pytest.mark.contract("DRR-01")
     def test_several_readers_wait_for_one_result(
         self, backend: ResultsBackend, message: Message[Any]
     ) -> None:
@@ -150,6 +157,7 @@ class ResultsContract:
                 results.store_result(message, message.args[0], HOUR)
             assert [each.result(WATCHDOG) for each in waiting] == list(range(8))
 
+    @pytest.mark.contract("DRR-01")
     def test_a_result_is_kept_for_its_time(
         self, results: ResultBackend, message: Message[Any]
     ) -> None:
@@ -205,6 +213,7 @@ class ResultsContract:
         one.store_result(message, "x", HOUR)
         assert other.get_result(message) == "x"
 
+    @pytest.mark.contract("DRR-03")
     def test_namespaces_keep_results_apart(
         self, backend: ResultsBackend, message: Message[Any]
     ) -> None:
@@ -214,6 +223,7 @@ class ResultsContract:
         other.store_result(message, 2, HOUR)
         assert (one.get_result(message), other.get_result(message)) == (1, 2)
 
+    @pytest.mark.contract("DRR-03")
     def test_keys_with_the_namespace_as_prefix(
         self, backend: ResultsBackend, message: Message[Any]
     ) -> None:
@@ -225,6 +235,7 @@ class ResultsContract:
         assert results.get_result(message, block=True, timeout=TIMEOUT) == "x"
         assert missing(backend.open(namespace="name"), message)
 
+    @pytest.mark.contract("DRR-03")
     def test_the_encoder_is_the_backends_own(
         self, backend: ResultsBackend, message: Message[Any]
     ) -> None:

@@ -17,7 +17,6 @@ from tests.contract.dramatiq.helpers import (
     BrokerBackend,
     Recorder,
     note,
-    send,
     wait,
     working,
 )
@@ -25,6 +24,10 @@ from tests.contract.helpers import wait_until
 
 SOON = {"min_backoff": 1, "max_backoff": 1}
 """Retries without a pause to speak of."""
+
+
+HALF_A_MINUTE = 30_000
+"""In milliseconds."""
 
 
 class Garbage(dramatiq.JSONEncoder):
@@ -49,6 +52,7 @@ class WorkingContract:
             recorder.wait_for("after_ack")
         assert got == [((1, [2]), {"three": {"four": 5}})]
 
+    @pytest.mark.contract("DRW-01")
     def test_middleware_hears_of_a_success_in_this_order(
         self, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -63,6 +67,7 @@ class WorkingContract:
             "after_ack",
         ]
 
+    @pytest.mark.contract("DRW-01")
     def test_middleware_hears_of_a_failure_in_this_order(
         self, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -140,6 +145,7 @@ class WorkingContract:
 
 
 class RetryingContract:
+    @pytest.mark.contract("DRW-01")
     def test_a_failed_message_is_tried_again(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -180,6 +186,7 @@ class RetryingContract:
         assert [options.get("retries") for options in seen] == [None, 1, 2]
         assert all("on purpose" in options["traceback"] for options in seen[1:])
 
+    @pytest.mark.contract("DRM-05")
     def test_a_message_that_fails_for_good_is_a_dead_letter(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -316,6 +323,7 @@ class SkippingContract:
         assert recorder.of(old) == ["after_skip_message", "before_nack", "after_nack"]
         wait_until(lambda: backend.dead_letters(broker, queue) == 1, "there is a dead letter")
 
+    @pytest.mark.contract("DRM-07")
     def test_a_message_for_an_unknown_actor_is_a_dead_letter(
         self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
@@ -330,6 +338,7 @@ class SkippingContract:
         wait_until(lambda: backend.dead_letters(broker, queue) == 1, "there is a dead letter")
 
     @needs(Capability.BURIES_GARBAGE)
+    @pytest.mark.contract("DRM-07")
     def test_what_is_no_message_is_a_dead_letter(
         self,
         backend: BrokerBackend,
@@ -348,99 +357,3 @@ class SkippingContract:
             recorder.wait_for("after_ack", 2)
         assert ran == ["before", "after"]
         wait_until(lambda: backend.dead_letters(broker, queue) == 3, "there are dead letters")
-
-
-HALF_A_MINUTE = 30_000
-
-
-class StoppingContract:
-    def test_a_paused_worker_starts_nothing(
-        self, broker: Broker, recorder: Recorder, queue: str
-    ) -> None:
-        ran: list[str] = []
-        started = threading.Event()
-
-        def work(value: str) -> None:
-            ran.append(value)
-            started.set()
-
-        actor = dramatiq.actor(work, broker=broker, queue_name=queue)
-        with working(broker) as worker:
-            worker.pause()
-            actor.send("x")
-            assert not started.wait(0.1)
-            worker.resume()
-            recorder.wait_for("after_ack")
-        assert ran == ["x"]
-
-    @needs(Capability.REQUEUES)
-    def test_a_stopped_worker_gives_back_what_it_has_not_started(
-        self, backend: BrokerBackend, broker: Broker, queue: str, record: Any
-    ) -> None:
-        ran: list[Any] = []
-        started, go_on = threading.Event(), threading.Event()
-
-        def work(value: Any) -> None:
-            ran.append(value)
-            started.set()
-            wait(go_on, "the test goes on")
-
-        dramatiq.actor(work, broker=broker, queue_name=queue)
-        other = backend.open()
-        recorder = record(other)
-        dramatiq.actor(work, broker=other, queue_name=queue)
-
-        with working(broker) as worker:
-            send(broker, queue, range(5))
-            wait(started, "the first has started")
-            stopping = threading.Thread(target=worker.stop)
-            stopping.start()
-            go_on.set()
-            stopping.join()
-            left = 5 - len(ran)
-            assert left
-            with working(other):
-                recorder.wait_for("after_ack", left)
-        assert sorted(ran) == list(range(5))
-
-    @needs(Capability.DURABLE)
-    def test_workers_share_a_queue_and_run_each_message_once(
-        self, backend: BrokerBackend, queue: str, record: Any
-    ) -> None:
-        ran: list[int] = []
-        brokers = [backend.open() for _ in range(2)]
-        for broker in brokers:
-            dramatiq.actor(ran.append, broker=broker, queue_name=queue, actor_name="work")
-        recorders = [record(broker) for broker in brokers]
-        with working(brokers[0], threads=2), working(brokers[1], threads=2):
-            send(brokers[0], queue, range(100))
-            wait_until(
-                lambda: sum(len(each.all("after_ack")) for each in recorders) >= 100,
-                "all messages have run",
-            )
-        assert sorted(ran) == list(range(100))
-
-    @needs(Capability.DURABLE)
-    def test_a_message_at_work_is_not_given_to_another_worker(
-        self, backend: BrokerBackend, broker: Broker, queue: str, recorder: Recorder
-    ) -> None:
-        ran: list[str] = []
-        started, go_on = threading.Event(), threading.Event()
-
-        def work(value: str) -> None:
-            ran.append(value)
-            started.set()
-            wait(go_on, "the test goes on")
-
-        other = backend.open()
-        for each in (broker, other):
-            dramatiq.actor(work, broker=each, queue_name=queue)
-        with working(broker):
-            send(broker, queue, ["x"])
-            wait(started, "it has started")
-            with working(other):
-                started.clear()
-                assert not started.wait(0.15)
-            go_on.set()
-            recorder.wait_for("after_ack")
-        assert ran == ["x"]

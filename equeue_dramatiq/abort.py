@@ -29,7 +29,8 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
     pickled. Errors of the store (`equeue_core.EQueueError`) are raised as they are.
 
     Parameters:
-        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`.
+        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
+            neither this nor `store` is given.
         store: a store, as a keyword.
         namespace: the first part of each event's key in the store.
         sync: ``"full"``, ``"normal"`` or ``"off"``, see `equeue_core.Queue`; None: the store's own.
@@ -41,7 +42,7 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
 
     def __init__(
         self,
-        path_or_store: str | os.PathLike[str] | Store = "./data",
+        path_or_store: str | os.PathLike[str] | Store | None = None,
         *,
         store: Store | None = None,
         namespace: str = "dramatiq-aborts",

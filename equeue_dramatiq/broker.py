@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dramatiq import Broker, Message, Middleware
 from dramatiq.common import current_millis, dq_name, q_name
 from dramatiq.composition import group, pipeline
-from dramatiq.errors import QueueJoinTimeout
+from dramatiq.errors import DecodeError, QueueJoinTimeout
 
 from equeue_core import (
     EQueueError,
@@ -24,7 +24,7 @@ from equeue_core import (
 )
 from equeue_dramatiq._consumer import DelayConsumer, LMDBConsumer
 from equeue_dramatiq._errors import broker_error, broker_errors
-from equeue_dramatiq._handles import open_store
+from equeue_dramatiq._handles import open_store, whole
 from equeue_dramatiq._message import LMDBMessage, commit_held, ending_message
 from equeue_dramatiq._middleware import Audience
 from equeue_dramatiq._puts import Batch, Put, due, rank, run_together
@@ -60,7 +60,8 @@ class LMDBBroker(Broker):
     and the messages of a worker that died run elsewhere within milliseconds.
 
     Parameters:
-        path: the store's directory (made if missing), or an `equeue_core.Store`.
+        path: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if neither
+            this nor `store` is given.
         store: a store, as a keyword.
         middleware: as for every Dramatiq broker; None means Dramatiq's defaults.
         namespace: the first part of the queues' names in the store: Dramatiq's queue ``default`` is
@@ -79,7 +80,7 @@ class LMDBBroker(Broker):
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | Store = "./data",
+        path: str | os.PathLike[str] | Store | None = None,
         *,
         store: Store | None = None,
         middleware: list[Middleware] | None = None,
@@ -103,11 +104,14 @@ class LMDBBroker(Broker):
         self._store: Store | None = self._open()
         self._queue_options: dict[str, Any] = {
             "codec": _Bytes,
-            "max_retries": delivery_limit,
-            "keep_done": bool(done_message_ttl),
-            "keep_failed": None if dead_message_ttl is None else dead_message_ttl / 1000,
-            "vacuum_interval": done_message_ttl / 1000 or 1.0,
+            "max_retries": whole("delivery_limit", delivery_limit, "deliveries"),
+            "keep_done": done_message_ttl != 0,
+            "vacuum_interval": whole("done_message_ttl", done_message_ttl, "milliseconds") / 1000
+            or 1.0,
         }
+        if dead_message_ttl is not None:
+            kept = whole("dead_message_ttl", dead_message_ttl, "milliseconds")
+            self._queue_options["keep_failed"] = kept / 1000
         self._handles: dict[str, Queue[bytes]] = {}
         self._workers = Workers()
         self._batch = Batch()
@@ -317,15 +321,12 @@ class LMDBBroker(Broker):
         # In this order: a message that becomes due meanwhile is met as a ready one.
         for state in (State.SCHEDULED, State.PENDING):
             for job in _all_jobs(queue, state):
-                if message_id.encode() not in job.payload:
-                    continue
-                if Message.decode(job.payload).message_id != message_id:
-                    continue
                 try:
-                    queue.cancel(job.job_id)
-                except (JobNotFound, JobStateError):
-                    continue
-                cancelled = True
+                    if Message.decode(job.payload).message_id == message_id:
+                        queue.cancel(job.job_id)
+                        cancelled = True
+                except (DecodeError, JobNotFound, JobStateError):
+                    continue  # none that could be cancelled (any more)
         return cancelled
 
     def flush(self, queue_name: str) -> None:

@@ -39,7 +39,8 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
     (`equeue_core.EQueueError`) are raised as they are.
 
     Parameters:
-        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`.
+        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
+            neither this nor `store` is given.
         store: a store, as a keyword.
         namespace: the first part of each key in the store.
         sync: ``"full"``, ``"normal"`` or ``"off"``, see `equeue_core.Queue`; None: the store's own.
@@ -51,7 +52,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
 
     def __init__(
         self,
-        path_or_store: str | os.PathLike[str] | Store = "./data",
+        path_or_store: str | os.PathLike[str] | Store | None = None,
         *,
         store: Store | None = None,
         namespace: str = "dramatiq-limits",

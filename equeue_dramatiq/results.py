@@ -36,7 +36,8 @@ class LMDBResultBackend(ResultBackend):
     Errors of the store (`equeue_core.EQueueError`) are raised as they are.
 
     Parameters:
-        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`.
+        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
+            neither this nor `store` is given.
         store: a store, as a keyword.
         namespace: the first part of each result's key.
         encoder: how results become bytes; None: Dramatiq's (JSON, unless set otherwise).
@@ -51,7 +52,7 @@ class LMDBResultBackend(ResultBackend):
 
     def __init__(
         self,
-        path_or_store: str | os.PathLike[str] | Store = "./data",
+        path_or_store: str | os.PathLike[str] | Store | None = None,
         *,
         store: Store | None = None,
         namespace: str = "dramatiq-results",

@@ -19,10 +19,10 @@ from tests.contract.dramatiq.managing import FlushingContract, JoiningContract
 from tests.contract.dramatiq.priorities import PrioritiesContract
 from tests.contract.dramatiq.rate_limits import LimitersContract, LimitsBackend, LimitsContract
 from tests.contract.dramatiq.results import ResultsBackend, ResultsContract
+from tests.contract.dramatiq.stopping import StoppingContract
 from tests.contract.dramatiq.working import (
     RetryingContract,
     SkippingContract,
-    StoppingContract,
     WorkingContract,
 )
 

@@ -142,11 +142,17 @@ def assert_nothing_comes(consumer: Consumer) -> None:
         assert message is None, f"{message!r} came"
 
 
+def start_worker(broker: Broker, threads: int = 1, queues: set[str] | None = None) -> Worker:
+    """A running worker."""
+    worker = Worker(broker, queues=queues, worker_timeout=TICK, worker_threads=threads)
+    worker.start()
+    return worker
+
+
 @contextlib.contextmanager
 def working(broker: Broker, threads: int = 1, queues: set[str] | None = None) -> Iterator[Worker]:
     """A worker for the length of a block."""
-    worker = Worker(broker, queues=queues, worker_timeout=TICK, worker_threads=threads)
-    worker.start()
+    worker = start_worker(broker, threads, queues)
     try:
         yield worker
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import monotonic as _now
+from weakref import WeakSet
 
 _AHEAD = 64
 """Messages that may be claimed before a thread is free for them, at most."""
@@ -41,6 +42,7 @@ class Slots:
         self._pace = _HORIZON  # mean seconds between two ends: nothing is claimed ahead at first
         self._last = 0.0
         self._closed = False
+        self._offshoots: WeakSet[Slots] = WeakSet()
         self._changed = threading.Condition()
 
     def wait(self, seconds: float) -> tuple[int, float]:
@@ -109,7 +111,18 @@ class Slots:
             self._ahead = 0
             self._last = _now()  # look again later
 
+    def offshoot(self, number: int) -> Slots:
+        """Slots of a consumer's own, which are closed together with these."""
+        slots = Slots(number)
+        with self._changed:
+            slots._closed = self._closed
+            self._offshoots.add(slots)
+        return slots
+
     def close(self) -> None:
         """Let nothing more be taken: the worker is about to stop."""
         with self._changed:
             self._closed = True
+            offshoots = list(self._offshoots)
+        for slots in offshoots:
+            slots.close()

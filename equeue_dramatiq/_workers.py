@@ -46,11 +46,13 @@ class Workers:
         of its own if there is no worker, or if somebody has said how many messages it is to fetch.
         """
         shared = self._here.slots
-        if shared is None or dramatiq.worker.QUEUE_PREFETCH:
+        if shared is None:
             return Slots(prefetch)
         # `Worker.queue_prefetch`, unless it was set.
         usual = min(2 * shared.number, 65535)
-        return shared if prefetch == usual else Slots(prefetch)
+        if prefetch == usual and not dramatiq.worker.QUEUE_PREFETCH:
+            return shared
+        return shared.offshoot(prefetch)
 
     def stop(self, worker: Worker) -> None:
         """Let the worker claim nothing more, and give back what it has not started."""

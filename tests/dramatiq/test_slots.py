@@ -130,6 +130,15 @@ def test_none_are_given_once_it_is_closed() -> None:
     assert not slots.take(1)
 
 
+def test_slots_of_a_consumers_own_are_closed_too() -> None:
+    slots = Slots(4, never)
+    own = slots.offshoot(9)
+    assert own.wait(0)[0] == 9
+    slots.close()
+    assert not own.take(1)
+    assert not slots.offshoot(9).take(1), "nor those of a consumer that is started anew"
+
+
 def test_a_free_slot_wakes_a_waiting_consumer() -> None:
     slots = Slots(1)
     slots.take(1)

@@ -1,0 +1,1 @@
+"""Dramatiq's own command line on the store, with real processes and real signals."""

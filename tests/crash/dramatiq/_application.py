@@ -1,0 +1,145 @@
+"""The application that the worker processes run, and what they write down of it."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dramatiq
+from dramatiq import Message, Middleware
+from dramatiq.middleware import CurrentMessage
+from dramatiq.middleware.threading import is_gevent_active
+
+from equeue_dramatiq import LMDBBroker
+
+from .._ledger import Journal
+from .._procs import WATCHDOG
+
+# Environment variables of the command.
+DIRECTORY = "EQUEUE_TEST_DIRECTORY"
+OPTIONS = "EQUEUE_TEST_OPTIONS"
+COMMAND = "EQUEUE_TEST_COMMAND"  # its name
+
+
+class Trouble(Exception):
+    """What a failing actor raises."""
+
+
+class Witness(Middleware):
+    """Writes down what becomes of messages. A line: kind, token, process, monotonic time, retries.
+
+    The second run of a message that failed has the token with "+1".
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def note(self, kind: str, token: object, retries: int = 0) -> None:
+        self._journal(kind, token, os.getpid(), time.monotonic(), retries)
+
+    def after_worker_boot(self, broker: Any, worker: Any) -> None:
+        self.note("up", os.environ[COMMAND])
+
+    def before_worker_shutdown(self, broker: Any, worker: Any) -> None:
+        self.note("stopping", os.environ[COMMAND])
+
+    def before_delay_message(self, broker: Any, message: Any) -> None:
+        self.note("due", message.args[0])
+
+    def before_process_message(self, broker: Any, message: Any) -> None:
+        tries = message.options.get("retries")
+        message.run = message.args[0] + (f"+{tries}" if tries else "")
+        self.note("start", message.run, message.record.retries)
+
+    def after_ack(self, broker: Any, message: Any) -> None:
+        self.note("acked", message.run)
+
+    def after_nack(self, broker: Any, message: Any) -> None:
+        self.note("dead", message.args[0])
+
+
+class Application:
+    """A broker with its actors. What is to happen between processes happens in `directory`.
+
+    Each actor's first argument is a token, which names the message.
+    """
+
+    def __init__(self, directory: Path, **options: Any) -> None:
+        self.directory = directory
+        self.journal = Journal(directory / "journal")
+        self.witness = Witness(self.journal)
+        self.broker = LMDBBroker(directory / "store", **options)
+        self.broker.add_middleware(CurrentMessage())
+        self.broker.add_middleware(self.witness)
+        for function in (self.mark, self.hold, self.nap, self.block, self.poison, self.fails_once):
+            self._add(function)
+        self._add(self.mark, "urgent", priority=-10)
+        self._add(self.hold, "hold_in_other", queue_name="other")
+        self._add(self.mark, "mark_in_other", queue_name="other")
+        self._add(self.hold, "hold_and_fail", max_retries=1, min_backoff=1, max_backoff=1)
+
+    def _add(self, function: Callable[..., None], name: str = "", **options: Any) -> None:
+        name = name or function.__name__
+        dramatiq.actor(function, actor_name=name, broker=self.broker, **options)
+
+    def message(self, actor: str, token: object, *arguments: Any) -> Message[Any]:
+        return self.broker.get_actor(actor).message(str(token), *arguments)
+
+    def send(self, actor: str, token: object, *arguments: Any, delay: int | None = None) -> None:
+        self.broker.enqueue(self.message(actor, token, *arguments), delay=delay)
+
+    def join(self) -> None:
+        """Wait until everything that was sent is done."""
+        for name in self.broker.queues:
+            self.broker.join(name, timeout=int(WATCHDOG * 1000))
+
+    def close(self) -> None:
+        self.broker.close()
+        self.journal.close()
+
+    # The actors
+
+    def mark(self, token: str) -> None:
+        """Leave a mark, and be done."""
+
+    def hold(self, token: str) -> None:
+        """Take as long as the test keeps the gate shut. The name decides what comes then."""
+        with (self.directory / "gate").open() as gate:
+            while is_gevent_active():  # the thread must not be blocked
+                try:
+                    fcntl.flock(gate, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.01)
+            fcntl.flock(gate, fcntl.LOCK_SH)
+        self.witness.note("held", token)
+        message = CurrentMessage.get_current_message()
+        if message.actor_name == "hold_and_fail" and not message.options.get("retries"):
+            raise Trouble(token)
+
+    def nap(self, token: str, seconds: float) -> None:
+        """Take a known time."""
+        time.sleep(seconds)
+        self.witness.note("held", token)
+
+    def block(self, token: str, seconds: float) -> None:
+        """Sit in C code that never lets go of the interpreter lock."""
+        ctypes.PyDLL(None).usleep(int(seconds * 1e6))
+        self.witness.note("held", token)
+
+    def poison(self, token: str) -> None:
+        """End the process, in a way or another."""
+        if os.getpid() % 2:
+            os._exit(3)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def fails_once(self, token: str) -> None:
+        """Fail, and succeed when it is run again."""
+        if not CurrentMessage.get_current_message().options.get("retries"):
+            raise dramatiq.Retry(delay=50)

@@ -1,0 +1,219 @@
+"""The `dramatiq` command as a child of the test, and what its processes wrote down."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .._procs import wait_until
+from ._application import COMMAND, DIRECTORY, OPTIONS
+
+_ROOT = Path(__file__).parents[__name__.count(".")]
+SERVED = f"{__name__.rpartition('.')[0]}._served"
+_numbers = itertools.count(1)
+
+
+class Event(NamedTuple):
+    """A line of the journal."""
+
+    kind: str
+    token: str
+    pid: int
+    at: float
+    retries: int
+
+
+class Watch:
+    """Reads the journal as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+        self._rest = ""
+        self.events: list[Event] = []
+
+    def look(self) -> list[Event]:
+        """All events until now."""
+        with self._path.open() as file:
+            file.seek(self._read)
+            text = self._rest + file.read()
+            self._read = file.tell()
+        *lines, self._rest = text.split("\n")
+        if self._rest.endswith(";"):
+            lines.append(self._rest)
+            self._rest = ""
+        for line in lines:
+            if line.endswith(";"):
+                kind, token, pid, at, retries = line[:-1].split()
+                self.events.append(Event(kind, token, int(pid), float(at), int(retries)))
+        return self.events
+
+    def of(self, kind: str, token: object = None) -> list[Event]:
+        """The events of a kind until now, in order."""
+        return [
+            event
+            for event in self.look()
+            if event.kind == kind and (token is None or event.token == str(token))
+        ]
+
+    def wait(self, kind: str, token: object = None, count: int = 1) -> list[Event]:
+        """Wait until there are at least `count` such events; all of them."""
+        wait_until(
+            lambda: len(self.of(kind, token)) >= count, f"{count} times {kind} {token or ''}"
+        )
+        return self.of(kind, token)
+
+    def check(self, runs: Iterable[str], killed: Sequence[int] = ()) -> None:
+        """Everything was done, and was begun again only where the process had been killed.
+
+        Parameters:
+            runs: the tokens of what should be done; see `Witness`.
+            killed: the processes that were.
+        """
+        acked: set[str] = set()
+        started: dict[str, list[int]] = {}
+        for event in self.look():
+            if event.kind == "start":
+                assert event.token not in acked, f"{event} after its ack"
+                started.setdefault(event.token, []).append(event.pid)
+            elif event.kind == "acked":
+                acked.add(event.token)
+        for run in runs:
+            pids = started.get(run, [])
+            assert pids, f"{run} was lost"
+            # Who was killed after the ack could not write it down.
+            assert run in acked or pids[-1] in killed, f"{run} is not done: {pids}"
+            again = [pid for pid in pids if pid not in killed]
+            assert len(again) <= 1, f"{run} was begun again in the life of its process: {pids}"
+
+
+class Gate:
+    """What the application's `hold` waits for."""
+
+    def __init__(self, directory: Path) -> None:
+        self._file = (directory / "gate").open("w")
+        self.shut()
+
+    def shut(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def open(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Command:
+    """A running `dramatiq` command, in a session and process group of its own.
+
+    The process is not reaped before `close`, so that its number, which is that of the group, stays its
+    own.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        directory: Path,
+        processes: int,
+        threads: int,
+        *arguments: str,
+        program: str = "dramatiq",
+        prefix: Sequence[str] = (),
+        options: dict[str, Any] | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self._watch = watch
+        self._processes = processes
+        self.name = f"{program}-{next(_numbers)}"
+        self._log = directory / f"{self.name}.log"
+        path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [
+                    *prefix,
+                    str(Path(sys.executable).with_name(program)),
+                    *("--processes", str(processes), "--threads", str(threads)),
+                    *arguments,
+                    f"{SERVED}:broker",
+                ],
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": path,
+                    DIRECTORY: str(directory),
+                    OPTIONS: json.dumps({"sync": "off", **(options or {})}),
+                    COMMAND: self.name,
+                    **(environment or {}),
+                },
+            )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def workers(self, generation: int = 1) -> list[int]:
+        """The worker processes' numbers, once they are up; `generation`: after so many starts."""
+        count = generation * self._processes
+        up = self._watch.wait("up", self.name, count)
+        # By then the master has heard of all of them.
+        wait_until(lambda: self.log().count("is booting up") == generation, f"{self.name} is up")
+        return [event.pid for event in up[-self._processes :]]
+
+    def signal(self, number: int) -> None:
+        """Signal the master."""
+        os.kill(self.pid, number)
+
+    def kill_group(self) -> None:
+        """SIGKILL to every process of the command."""
+        os.killpg(self.pid, signal.SIGKILL)
+
+    def ended(self) -> int:
+        """Wait until the master has ended; its exit status, a signal as a negative number."""
+        found: list[os.waitid_result] = []
+
+        def look() -> bool:
+            result = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+            if result is not None:
+                found.append(result)
+            return bool(found)
+
+        wait_until(look, f"{self.name} ends")
+        status = found[0].si_status
+        return status if found[0].si_code == os.CLD_EXITED else -status
+
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def close(self) -> None:
+        if self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.kill_group()
+            self.process.wait()
+            print(f"--- {self.name}\n{self.log()}")
+
+
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process that does not notice what happens meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+Starter = Callable[..., Command]

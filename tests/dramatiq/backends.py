@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from uuid import uuid4
 
 import redis
@@ -19,12 +19,9 @@ from dramatiq.results.backends import RedisBackend as RedisResults
 from dramatiq.results.backends import StubBackend as StubResults
 
 from equeue_dramatiq import LMDBBroker, LMDBRateLimiterBackend, LMDBResultBackend
-from tests.contract.dramatiq.capabilities import LMDB, RABBITMQ, REDIS, STUB, Capability
 
 
 class StubBrokers:
-    capabilities: ClassVar[frozenset[Capability]] = STUB
-
     def open(self) -> Broker:
         return StubBroker(fail_fast_default=False)
 
@@ -43,8 +40,6 @@ class StubBrokers:
 
 class RedisBrokers:
     """Also results and limits, all in a namespace of their own."""
-
-    capabilities: ClassVar[frozenset[Capability]] = REDIS
 
     def __init__(self, port: int) -> None:
         self._client = redis.Redis("127.0.0.1", port)
@@ -68,8 +63,6 @@ class RedisBrokers:
 
 
 class RabbitmqBrokers:
-    capabilities: ClassVar[frozenset[Capability]] = RABBITMQ
-
     def __init__(self, port: int) -> None:
         self._port = port
         self._brokers: list[Any] = []
@@ -101,8 +94,6 @@ class RabbitmqBrokers:
 
 class LMDBBrokers:
     """Also results and limits, all in one directory, at the default durability."""
-
-    capabilities: ClassVar[frozenset[Capability]] = LMDB
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.contract.dramatiq import BrokerContract
+from tests.contract.dramatiq.capabilities import LMDB, RABBITMQ, REDIS, STUB
 from tests.dramatiq.backends import LMDBBrokers, RabbitmqBrokers, RedisBrokers, StubBrokers
 
 
 class TestStubBroker(BrokerContract):
-    capabilities = StubBrokers.capabilities
+    capabilities = STUB
 
     @pytest.fixture
     def backend(self) -> StubBrokers:
@@ -20,7 +21,7 @@ class TestStubBroker(BrokerContract):
 
 
 class TestRedisBroker(BrokerContract):
-    capabilities = RedisBrokers.capabilities
+    capabilities = REDIS
 
     @pytest.fixture
     def backend(self, redis_port: int) -> Iterator[RedisBrokers]:
@@ -30,7 +31,7 @@ class TestRedisBroker(BrokerContract):
 
 
 class TestRabbitmqBroker(BrokerContract):
-    capabilities = RabbitmqBrokers.capabilities
+    capabilities = RABBITMQ
 
     @pytest.fixture
     def backend(self, rabbitmq_port: int) -> Iterator[RabbitmqBrokers]:
@@ -40,7 +41,7 @@ class TestRabbitmqBroker(BrokerContract):
 
 
 class TestLMDBBroker(BrokerContract):
-    capabilities = LMDBBrokers.capabilities
+    capabilities = LMDB
 
     @pytest.fixture
     def backend(self, store_path: Path) -> Iterator[LMDBBrokers]:

@@ -2,8 +2,8 @@
 
 The classes are bound in tests/dramatiq, to Dramatiq's own backends and to ours: what passes there
 and here alike is Dramatiq's contract, not our idea of it. A binding subclasses a contract, sets
-`capabilities` and provides the fixture `backend`; see `BrokerBackend`, `ResultsBackend` and
-`LimitsBackend`. Tests ask for capabilities, never for a backend's name: see `capabilities`.
+its `capabilities` and provides the fixture `backend`; see `BrokerBackend`, `ResultsBackend` and
+`LimitsBackend`. Tests ask for capabilities, never for a backend's name: see capabilities.py.
 """
 
 from __future__ import annotations

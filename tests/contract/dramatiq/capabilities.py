@@ -9,7 +9,7 @@ the results and rate limiter backends of the same makers:
 | DURABLE               |      | x     | x        | x    | messages outlive their broker object           |
 | REQUEUES              |      | x     | x        | x    | what a worker did not start is delivered again |
 | REQUEUES_IN_PLACE     |      |       | x        | x    | ... where it was, before what came later       |
-| CLOSING_GIVES_BACK    |      |       | x        | x    | ... also what the consumer never handed out    |
+| CLOSING_GIVES_BACK    | x    |       | x        | x    | also what a consumer never handed out          |
 | ENDS_ANYWHERE         | x    | x     |          | x    | ack by a consumer other than the one that gave |
 | WAITS                 | x    |       | x        | x    | a consumer waits, and a message ends the wait  |
 | HOLDS_DELAYED         | x    | x     | x        |      | delayed messages wait in a worker's memory     |

@@ -69,7 +69,7 @@ class ConsumingContract:
         consumer.nack(bad)
         assert drain(consumer, 1) == ["next"]
 
-    @pytest.mark.parametrize("timeout", [1, 50, 300])
+    @pytest.mark.parametrize("timeout", [1, 50])
     def test_an_empty_queue_gives_none(
         self, broker: Broker, queue: str, consume: Consume, timeout: int
     ) -> None:
@@ -84,10 +84,10 @@ class ConsumingContract:
         self, broker: Broker, queue: str, consume: Consume
     ) -> None:
         broker.declare_queue(queue)
-        consumer = consume(broker, queue, timeout=200)
+        consumer = consume(broker, queue, timeout=100)
         start = time.monotonic()
         assert next(consumer) is None
-        assert 0.19 < time.monotonic() - start < WATCHDOG
+        assert 0.095 < time.monotonic() - start < WATCHDOG
 
     @needs(Capability.WAITS)
     @pytest.mark.contract("DRM-04")
@@ -250,6 +250,20 @@ class ConsumingContract:
         second.nack(bad)
         assert drain(second, 1) == ["next"]
         assert backend.dead_letters(broker, queue) == 1
+
+    @needs(Capability.ENDS_ANYWHERE, Capability.REQUEUES)
+    @pytest.mark.contract("DRM-06")
+    def test_messages_of_a_closed_consumer_can_be_requeued_by_another(
+        self, broker: Broker, queue: str, consume: Consume
+    ) -> None:
+        broker.declare_queue(queue)
+        send(broker, queue, "ab")
+        first = consume(broker, queue, prefetch=2)
+        messages = take(first, 2)
+        first.close()
+        second = consume(broker, queue)
+        second.requeue(messages)
+        assert sorted(drain(second, 2)) == ["a", "b"]
 
     @needs(Capability.DURABLE)
     @pytest.mark.contract("DRM-01")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import dramatiq
 import pytest
@@ -29,29 +29,30 @@ Consume = Callable[..., Consumer]
 DAYS = 24 * HOUR
 
 
-def wait_until_held(backend: BrokerBackend, recorder: Recorder, count: int) -> None:
-    """Until the worker has taken the delayed messages into its memory, if that is where they wait.
-
-    StubBroker's worker takes no more than two at a time, for each of its threads.
-    """
-    if Capability.HOLDS_DELAYED in backend.capabilities:
-        recorder.wait_for("before_delay_message", count)
-
-
 def declare(broker: Broker, queue: str, ran: list[Any]) -> None:
     dramatiq.actor(ran.append, broker=broker, queue_name=queue, actor_name="work")
 
 
 class DelayingContract:
+    capabilities: ClassVar[frozenset[Capability]]
+
+    def wait_until_held(self, recorder: Recorder, count: int) -> None:
+        """Until the worker has taken the delayed messages into its memory, if they wait there.
+
+        StubBroker's worker takes no more than two at a time, for each of its threads.
+        """
+        if Capability.HOLDS_DELAYED in self.capabilities:
+            recorder.wait_for("before_delay_message", count)
+
     @pytest.mark.contract("DRM-08")
     def test_a_delayed_message_waits_for_its_time(
-        self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
+        self, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
         ran: list[Any] = []
         declare(broker, queue, ran)
         with working(broker):
             broker.enqueue(note(queue, "late"), delay=HOUR)
-            wait_until_held(backend, recorder, 1)
+            self.wait_until_held(recorder, 1)
             broker.enqueue(note(queue, "at once"))
             recorder.wait_for("after_process_message")
             assert ran == ["at once"]
@@ -63,12 +64,12 @@ class DelayingContract:
 
     @pytest.mark.contract("DRM-08")
     def test_a_delayed_message_runs_under_its_plain_name(
-        self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
+        self, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
         declare(broker, queue, [])
         sent = broker.enqueue(note(queue, 1, own="option"), delay=HOUR)
         with working(broker):
-            wait_until_held(backend, recorder, 1)
+            self.wait_until_held(recorder, 1)
             clock.advance(HOUR / 1000 + 1)
             ((_, ran, _),) = recorder.wait_for("before_process_message")
             recorder.wait_for("after_ack")
@@ -78,12 +79,12 @@ class DelayingContract:
 
     @pytest.mark.contract("DRM-08")
     def test_middleware_is_told_once_that_a_message_is_delayed(
-        self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
+        self, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
         declare(broker, queue, [])
         sent = broker.enqueue(note(queue, 1), delay=HOUR)
         with working(broker):
-            wait_until_held(backend, recorder, 1)
+            self.wait_until_held(recorder, 1)
             clock.advance(HOUR / 1000 + 1)
             recorder.wait_for("after_process_message")
         signals = [name for name in recorder.of(sent) if "delay" in name or "process" in name]
@@ -95,27 +96,27 @@ class DelayingContract:
 
     @pytest.mark.contract("DRM-08")
     def test_delayed_messages_run_in_the_order_of_their_times(
-        self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
+        self, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
         ran: list[Any] = []
         declare(broker, queue, ran)
         for hours in (2, 1):
             broker.enqueue(note(queue, hours), delay=hours * HOUR)
         with working(broker):
-            wait_until_held(backend, recorder, 2)
+            self.wait_until_held(recorder, 2)
             clock.advance(3 * HOUR / 1000)
             recorder.wait_for("after_process_message", 2)
         assert ran == [1, 2]
 
     def test_only_what_is_due_runs(
-        self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
+        self, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
         ran: list[Any] = []
         declare(broker, queue, ran)
         for hours in (3, 1):
             broker.enqueue(note(queue, hours), delay=hours * HOUR)
         with working(broker):
-            wait_until_held(backend, recorder, 2)
+            self.wait_until_held(recorder, 2)
             clock.advance(2 * HOUR / 1000)
             recorder.wait_for("after_process_message")
             broker.enqueue(note(queue, "at once"))
@@ -138,13 +139,13 @@ class DelayingContract:
 
     @pytest.mark.contract("DRM-08")
     def test_a_delay_may_be_long(
-        self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
+        self, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
         ran: list[Any] = []
         declare(broker, queue, ran)
         broker.enqueue(note(queue, "next year"), delay=400 * DAYS)
         with working(broker):
-            wait_until_held(backend, recorder, 1)
+            self.wait_until_held(recorder, 1)
             clock.advance(399 * DAYS / 1000)
             broker.enqueue(note(queue, "at once"))
             recorder.wait_for("after_process_message")
@@ -164,7 +165,7 @@ class DelayingContract:
         recorder, ran = record(again), []
         declare(again, queue, ran)
         with working(again):
-            wait_until_held(backend, recorder, 1)
+            self.wait_until_held(recorder, 1)
             clock.advance(HOUR / 1000 + 1)
             recorder.wait_for("after_process_message")
         assert ran == ["x"]
@@ -172,17 +173,17 @@ class DelayingContract:
     @needs(Capability.REQUEUES)
     @pytest.mark.contract("DRM-08")
     def test_delayed_messages_outlive_their_worker(
-        self, backend: BrokerBackend, broker: Broker, recorder: Recorder, queue: str, clock: Clock
+        self, broker: Broker, recorder: Recorder, queue: str, clock: Clock
     ) -> None:
         ran: list[Any] = []
         declare(broker, queue, ran)
         for hours in (1, 2):
             broker.enqueue(note(queue, hours), delay=hours * HOUR)
         with working(broker):
-            wait_until_held(backend, recorder, 2)
+            self.wait_until_held(recorder, 2)
         assert ran == []
         with working(broker):
-            wait_until_held(backend, recorder, 4)
+            self.wait_until_held(recorder, 4)
             clock.advance(3 * HOUR / 1000)
             recorder.wait_for("after_process_message", 2)
         assert ran == [1, 2]

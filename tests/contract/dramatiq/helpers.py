@@ -13,7 +13,6 @@ from dramatiq.broker import Consumer, MessageProxy
 from dramatiq.rate_limits import RateLimiterBackend
 from dramatiq.results import ResultBackend
 
-from tests.contract.dramatiq.capabilities import Capability
 from tests.contract.helpers import WATCHDOG
 
 TICK = 10
@@ -25,8 +24,6 @@ HOUR = 3_600_000
 
 class BrokerBackend(Protocol):
     """What a binding of the broker contract provides as the fixture `backend`."""
-
-    capabilities: frozenset[Capability]
 
     def open(self) -> Broker:
         """A new broker object with the default middleware; on the same messages, if they last."""

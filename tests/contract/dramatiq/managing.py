@@ -194,6 +194,19 @@ class JoiningContract:
         broker.join(queue, timeout=int(WATCHDOG * 1000))
         assert backend.dead_letters(broker, queue) == 1
 
+    @needs(Capability.DURABLE)
+    @pytest.mark.contract("DRM-05")
+    def test_a_dead_letter_outlives_its_broker(
+        self, backend: BrokerBackend, broker: Broker, queue: str, consume: Consume
+    ) -> None:
+        broker.declare_queue(queue)
+        bury(backend, broker, queue, consume(broker, queue))
+        broker.close()
+        again = backend.open()
+        again.declare_queue(queue)
+        assert backend.dead_letters(again, queue) == 1
+        assert_nothing_comes(consume(again, queue))
+
     @needs(Capability.COUNTS)
     @pytest.mark.contract("DRM-10")
     def test_messages_are_counted_by_kind(

@@ -74,7 +74,7 @@ class PrioritiesContract:
             broker.enqueue(note(queue, number, **options))
         assert drain(consume(broker, queue), 6) == [2, 4, 1, 5, 0, 3]
 
-    @needs(Capability.ACTOR_PRIORITY, Capability.BROKER_PRIORITY)
+    @needs(Capability.BROKER_PRIORITY)
     @pytest.mark.contract("DRM-09")
     def test_the_broker_priority_goes_before_the_actors(
         self, broker: Broker, queue: str, consume: Consume

@@ -32,7 +32,8 @@ class Trouble(Exception):
 
 
 class Witness(Middleware):
-    """Writes down what becomes of messages. A line: kind, token, process, monotonic time, retries.
+    """Writes down what becomes of messages. A line: kind, token, process, monotonic time, retries,
+    command.
 
     The second run of a message that failed has the token with "+1".
     """
@@ -41,13 +42,14 @@ class Witness(Middleware):
         self._journal = journal
 
     def note(self, kind: str, token: object, retries: int = 0) -> None:
-        self._journal(kind, token, os.getpid(), time.monotonic(), retries)
+        command = os.environ.get(COMMAND, "test")
+        self._journal(kind, token, os.getpid(), time.monotonic(), retries, command)
 
     def after_worker_boot(self, broker: Any, worker: Any) -> None:
-        self.note("up", os.environ[COMMAND])
+        self.note("up", "worker")
 
     def before_worker_shutdown(self, broker: Any, worker: Any) -> None:
-        self.note("stopping", os.environ[COMMAND])
+        self.note("stopping", "worker")
 
     def before_delay_message(self, broker: Any, message: Any) -> None:
         self.note("due", message.args[0])

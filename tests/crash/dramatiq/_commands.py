@@ -30,6 +30,7 @@ class Event(NamedTuple):
     pid: int
     at: float
     retries: int
+    command: str
 
 
 class Watch:
@@ -53,24 +54,30 @@ class Watch:
             self._rest = ""
         for line in lines:
             if line.endswith(";"):
-                kind, token, pid, at, retries = line[:-1].split()
-                self.events.append(Event(kind, token, int(pid), float(at), int(retries)))
+                kind, token, pid, at, retries, command = line[:-1].split()
+                event = Event(kind, token, int(pid), float(at), int(retries), command)
+                self.events.append(event)
         return self.events
 
-    def of(self, kind: str, token: object = None) -> list[Event]:
-        """The events of a kind until now, in order."""
+    def of(self, kind: str, token: str | None = None, command: str | None = None) -> list[Event]:
+        """The events of a kind until now, in order; of one token, or one command."""
         return [
             event
             for event in self.look()
-            if event.kind == kind and (token is None or event.token == str(token))
+            if event.kind == kind
+            and token in (None, event.token)
+            and command in (None, event.command)
         ]
 
-    def wait(self, kind: str, token: object = None, count: int = 1) -> list[Event]:
+    def wait(
+        self, kind: str, token: str | None = None, count: int = 1, command: str | None = None
+    ) -> list[Event]:
         """Wait until there are at least `count` such events; all of them."""
         wait_until(
-            lambda: len(self.of(kind, token)) >= count, f"{count} times {kind} {token or ''}"
+            lambda: len(self.of(kind, token, command)) >= count,
+            f"{count} times {kind} {token or ''} {command or ''}",
         )
-        return self.of(kind, token)
+        return self.of(kind, token, command)
 
     def check(self, runs: Iterable[str], killed: Sequence[int] = ()) -> None:
         """Everything was done, and was begun again only where the process had been killed.
@@ -168,7 +175,7 @@ class Command:
     def workers(self, generation: int = 1) -> list[int]:
         """The worker processes' numbers, once they are up; `generation`: after so many starts."""
         count = generation * self._processes
-        up = self._watch.wait("up", self.name, count)
+        up = self._watch.wait("up", count=count, command=self.name)
         # By then the master has heard of all of them.
         wait_until(lambda: self.log().count("is booting up") == generation, f"{self.name} is up")
         return [event.pid for event in up[-self._processes :]]

@@ -25,6 +25,7 @@ def again(tokens: Iterable[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("program", ["dramatiq", "dramatiq-gevent"])
+@pytest.mark.contract("DRW-03")
 def test_a_killed_workers_message_runs_elsewhere_at_once(
     application: Application, watch: Watch, gate: Gate, start: Starter, program: str
 ) -> None:
@@ -77,6 +78,7 @@ def kill_group(command: Command) -> list[int]:
         (kill_group, ("--fork-function", f"{SERVED}:scheduler")),
     ],
 )
+@pytest.mark.contract("DRW-06")
 def test_nothing_is_lost_and_nothing_that_was_acked_is_done_again(
     application: Application,
     watch: Watch,
@@ -117,6 +119,7 @@ def test_nothing_is_lost_and_nothing_that_was_acked_is_done_again(
     assert len(restarted) == 2 * len(killed)
 
 
+@pytest.mark.contract("DRM-08")
 def test_delayed_messages_run_at_their_time_when_their_workers_were_killed(
     application: Application, watch: Watch, start: Starter
 ) -> None:
@@ -144,6 +147,7 @@ def test_delayed_messages_run_at_their_time_when_their_workers_were_killed(
 LIMIT = 3
 
 
+@pytest.mark.contract("DRM-15")
 def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(
     application: Application, watch: Watch, start: Starter
 ) -> None:
@@ -167,6 +171,7 @@ def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.torture)])
+@pytest.mark.contract("DRW-06")
 def test_kills_at_random(
     application: Application, watch: Watch, start: Starter, kills: int
 ) -> None:

@@ -19,6 +19,7 @@ PROMPT = 2.0
 
 
 @pytest.mark.parametrize("program", ["dramatiq", "dramatiq-gevent"])
+@pytest.mark.contract("DRW-05")
 def test_running_messages_end_and_unstarted_ones_go_elsewhere_at_once(
     application: Application, watch: Watch, gate: Gate, start: Starter, program: str
 ) -> None:
@@ -34,7 +35,7 @@ def test_running_messages_end_and_unstarted_ones_go_elsewhere_at_once(
     second.workers()
 
     first.signal(signal.SIGTERM)
-    (stopping,) = watch.wait("stopping", first.name)
+    (stopping,) = watch.wait("stopping", command=first.name)
     starts = watch.wait("start", count=10)[1:]
     assert watch.of("held") == [], "the first is still at work"
     delay = max(event.at for event in starts) - stopping.at
@@ -68,6 +69,7 @@ def test_what_two_queues_brought_for_one_thread_does_not_wait_for_it(
     watch.check(["long", "another"])
 
 
+@pytest.mark.contract("DRW-05")
 def test_nothing_is_begun_in_a_worker_that_stops(
     application: Application, watch: Watch, gate: Gate, start: Starter
 ) -> None:
@@ -76,7 +78,7 @@ def test_nothing_is_begun_in_a_worker_that_stops(
     application.send("hold", "long")
     watch.wait("start", "long")
     first.signal(signal.SIGTERM)
-    watch.wait("stopping", first.name)
+    watch.wait("stopping", command=first.name)
     application.send("mark", "for-others")
     second = start(1, 1)
     (event,) = watch.wait("start", "for-others")
@@ -87,13 +89,14 @@ def test_nothing_is_begun_in_a_worker_that_stops(
     watch.check(["long", "for-others"])
 
 
+@pytest.mark.contract("DRW-06")
 def test_reload(application: Application, watch: Watch, gate: Gate, start: Starter) -> None:
     command = start(2, 1, environment=QUICK)
     old = set(command.workers())
     application.send("hold", "long")
     watch.wait("start", "long")
     command.signal(signal.SIGHUP)
-    watch.wait("stopping", command.name, 1)
+    watch.wait("stopping")
     application.send("mark", "meanwhile")
     gate.open()
     new = set(command.workers(generation=2))
@@ -121,6 +124,7 @@ def test_reload_when_a_source_file_changes(
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(30, marks=pytest.mark.torture)])
+@pytest.mark.contract("DRW-06")
 def test_rolling_restarts_under_load(
     application: Application, watch: Watch, start: Starter, rounds: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""What `equeue_core` shows is what it promises, and each promise has a sentence."""
+"""What the packages show is what they promise, and each promise has a sentence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 import equeue_core
+import equeue_dramatiq
+import equeue_dramatiq.abort
+
+PACKAGES = [equeue_core, equeue_dramatiq]
 
 
 def is_public(name: str, value: object) -> bool:
@@ -21,8 +25,9 @@ def is_public(name: str, value: object) -> bool:
 def documented() -> list[Any]:
     """Every class and function of the API, and every public method and property of the classes."""
     found = []
-    for name in sorted(equeue_core.__all__):
-        value = getattr(equeue_core, name)
+    public = [(name, getattr(package, name)) for package in PACKAGES for name in package.__all__]
+    public.append(("LMDBEventBackend", equeue_dramatiq.abort.LMDBEventBackend))
+    for name, value in sorted(public, key=lambda pair: pair[0]):
         if not (inspect.isclass(value) or inspect.isroutine(value)):
             continue
         found.append(pytest.param(value, id=name))
@@ -39,15 +44,17 @@ def is_method(member: object) -> bool:
     return inspect.isroutine(member) or isinstance(member, property)
 
 
-def test_all_is_exactly_what_is_visible() -> None:
-    visible = {name for name, value in vars(equeue_core).items() if is_public(name, value)}
-    promised = {name for name in equeue_core.__all__ if not name.startswith("__")}
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_is_exactly_what_is_visible(package: ModuleType) -> None:
+    visible = {name for name, value in vars(package).items() if is_public(name, value)}
+    promised = {name for name in package.__all__ if not name.startswith("__")}
     assert promised == visible
 
 
-def test_all_has_no_duplicates_and_only_names_that_exist() -> None:
-    assert len(equeue_core.__all__) == len(set(equeue_core.__all__))
-    assert [name for name in equeue_core.__all__ if not hasattr(equeue_core, name)] == []
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_has_no_duplicates_and_only_names_that_exist(package: ModuleType) -> None:
+    assert len(package.__all__) == len(set(package.__all__))
+    assert [name for name in package.__all__ if not hasattr(package, name)] == []
 
 
 def test_the_names_of_the_contract_are_there() -> None:

@@ -22,4 +22,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.line(f"{passed} passed, {left_out} left out, in {len(files)} files")
     for _, properties in files:
         for test in properties["second_try"]:
-            terminalreporter.line(f"passed at the second try only: {test}")
+            terminalreporter.line(f"passed at the second try only: {test}; the first:")
+            terminalreporter.line(properties["first_try"])

@@ -79,6 +79,7 @@ def test_file(suite: _suite.Suite, file: str, request: pytest.FixtureRequest) ->
         ("passed", report.passed),
         ("left_out", report.left_out),
         ("second_try", report.second_try),
+        ("first_try", report.output if report.second_try else ""),
     ]
     assert report.failed == [], report.output
     assert report.passed > 0

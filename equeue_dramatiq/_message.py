@@ -121,11 +121,12 @@ class LMDBMessage(MessageProxy):
                 alone()
         except ClaimLost:
             self._held.clear()
+            self.leave()
             raise
         except EQueueError as error:
+            # It keeps its slot: the thread has it in hand, and will try again.
             raise broker_error(error) from error
-        finally:
-            self.leave()
+        self.leave()
 
     def leave(self, ended: bool = True) -> None:
         """Free its slot; harmless if repeated."""

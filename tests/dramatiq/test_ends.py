@@ -145,6 +145,33 @@ def test_a_retry_that_cannot_be_stored_leaves_the_message_in_hand(
     assert broker.stats("default")["failed"] == 0
 
 
+def test_a_thread_that_cannot_end_its_message_is_not_given_another(
+    broker: LMDBBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dramatiq.worker.POST_PROCESS_MESSAGE_RETRY_DELAY_SECS", 0.01)
+    seen = []
+    transaction = Store.transaction
+
+    def refuse(store: Store) -> Any:
+        if len(seen) < 30:
+            seen.append(broker.stats("default"))
+            raise DiskFull("no space left")
+        return transaction(store)
+
+    @dramatiq.actor(min_backoff=1, max_backoff=1, max_retries=1)
+    def fails() -> None:
+        monkeypatch.setattr(Store, "transaction", refuse)
+        raise RuntimeError("always")
+
+    @dramatiq.actor
+    def waits() -> None: ...
+
+    fails.send()
+    waits.send()
+    run_until_done(broker)
+    assert {(counts["running"], counts["pending"]) for counts in seen} == {(1, 1)}
+
+
 @pytest.mark.contract("DRE-04")
 def test_what_an_actor_sends_itself_is_sent_at_once(broker: LMDBBroker) -> None:
     looked = []

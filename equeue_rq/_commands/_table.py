@@ -1,0 +1,121 @@
+"""The table of commands: name, arity, flags, where its keys are, and the function that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from equeue_rq._messages import CommandError, wrong_arity
+
+if TYPE_CHECKING:
+    from equeue_rq._keyspace import Keyspace
+    from equeue_rq._replies import Reply
+    from equeue_rq._session import Session
+
+
+@dataclass(slots=True)
+class Call:
+    """One command being run.
+
+    Attributes:
+        db: the session's database in the running transaction.
+        args: what follows the command's name.
+        session: whose command it is.
+        name: the command's name in capitals.
+    """
+
+    db: Keyspace
+    args: list[bytes]
+    session: Session
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An entry of the table.
+
+    Attributes:
+        name: in capitals, with a subcommand after a space.
+        run: the function. It refuses (by raising `CommandError`) before it writes.
+        arity: as Redis counts: how many words with the name, negative: at least so many.
+        flags: ``write`` or ``readonly``; ``adds`` if it brings in work that must survive a power cut
+            (see `Space.write`); ``blocking``; ``noscript``; ``connection`` if it needs no transaction.
+        keys: first, last and step of its keys, as Redis's COMMAND has it; (0, 0, 0): none, or elsewhere.
+        summary: the function's docstring.
+    """
+
+    name: str
+    run: Callable[[Call], Reply]
+    arity: int
+    flags: frozenset[str]
+    keys: tuple[int, int, int]
+    summary: str
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change something."""
+        return "write" in self.flags
+
+    def check(self, args: list[bytes]) -> None:
+        """Refuse a wrong number of words.
+
+        Raises:
+            CommandError: it is wrong.
+        """
+        number = len(args) + 1 + self.name.count(" ")
+        if number != self.arity if self.arity >= 0 else number < -self.arity:
+            raise wrong_arity(self.name.replace(" ", "|"))
+
+
+COMMANDS: dict[str, Command] = {}
+"""By name."""
+
+
+def command(
+    name: str, arity: int, *flags: str, keys: tuple[int, int, int] = (0, 0, 0)
+) -> Callable[[Callable[[Call], Reply]], Callable[[Call], Reply]]:
+    """Enters the decorated function into the table; see `Command`."""
+
+    def enter(run: Callable[[Call], Reply]) -> Callable[[Call], Reply]:
+        summary = (run.__doc__ or "").strip().partition("\n")[0]
+        COMMANDS[name] = Command(name, run, arity, frozenset(flags), keys, summary)
+        return run
+
+    return enter
+
+
+ONE = (1, 1, 1)
+"""The keys of a command with one key, its first argument."""
+
+
+def integer(raw: bytes, message: str = "ERR value is not an integer or out of range") -> int:
+    """A signed 64-bit integer, written as Redis wants it: no spaces, no plus, no leading zeros.
+
+    Raises:
+        CommandError: it is none.
+    """
+    digits = raw[1:] if raw[:1] == b"-" else raw
+    if not digits.isdigit() or (digits[:1] == b"0" and (len(digits) > 1 or raw[:1] == b"-")):
+        raise CommandError(message)
+    value = int(raw)
+    if not -(1 << 63) <= value < 1 << 63:
+        raise CommandError(message)
+    return value
+
+
+def number(raw: bytes, message: str = "ERR value is not a valid float") -> float:
+    """A float; not NaN.
+
+    Raises:
+        CommandError: it is none.
+    """
+    try:
+        if raw != raw.strip() or b"_" in raw:
+            raise ValueError
+        value = float(raw)
+    except ValueError:
+        raise CommandError(message) from None
+    if value != value:
+        raise CommandError(message)
+    return value

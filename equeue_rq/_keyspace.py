@@ -1,0 +1,286 @@
+"""The keys of one database: what type each is, when it expires, and where its elements are.
+
+In the store, a key is a record of its own (`Meta`), and its elements are entries under a number that
+the key was given when it was made. So it is renamed in one step, and deleted in one step, too: its
+elements are removed later, a few with each transaction that writes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from equeue_core.storage import Cursor, Space, SpaceId, Txn, key_prefix, name_key, scan
+from equeue_rq._messages import WrongType
+
+_PREFIX = key_prefix(SpaceId.RQ)
+
+META = _PREFIX + b"m"
+"""+ database, name (or its hash): the key's record."""
+ELEMENT = _PREFIX + b"e"
+"""+ key id, what its type wants: an element."""
+EXPIRY = _PREFIX + b"t"
+"""+ when it expires, database, name (or its hash): nothing."""
+GARBAGE = _PREFIX + b"g"
+"""+ key id: elements that belong to no key any more."""
+NEXT_ID = _PREFIX + b"n"
+"""The next key id."""
+SCRIPT = _PREFIX + b"s"
+"""+ SHA-1: a script's text."""
+
+_U16 = struct.Struct(">H")
+_U64 = struct.Struct(">Q")
+_RECORD = struct.Struct(">BQQQQI")  # kind, stamp, key id, expires, count, length of a hashed name
+
+_SWEPT = 64
+"""Elements without a key that a transaction removes at most."""
+_EXPIRED = 16
+"""Expired keys that a transaction removes at most."""
+
+
+class Kind(IntEnum):
+    """The types, by the numbers that stand for them in the store."""
+
+    STRING = 1
+    LIST = 2
+    SET = 3
+    ZSET = 4
+    HASH = 5
+    STREAM = 6
+
+
+@dataclass(slots=True)
+class Meta:
+    """A key's record.
+
+    Attributes:
+        name: the key.
+        kind: its type.
+        stamp: the transaction that changed it last; 0 before it is stored.
+        key_id: under which number its elements are.
+        expires: when it expires, in epoch milliseconds; 0: never.
+        count: how many elements it has; a key of 0 is not stored (but a string or a stream).
+        body: what its type keeps in the record itself.
+    """
+
+    name: bytes
+    kind: Kind
+    stamp: int
+    key_id: int
+    expires: int
+    count: int
+    body: bytes
+
+    @property
+    def elements(self) -> bytes:
+        """What the keys of its elements start with."""
+        return ELEMENT + _U64.pack(self.key_id)
+
+
+class Keyspace:
+    """One database within one transaction.
+
+    Parameters:
+        txn: the transaction.
+        space: the adapter's space, for bells.
+        number: which database.
+        now: the transaction's time, in epoch milliseconds.
+        writes: whether the transaction may write.
+    """
+
+    __slots__ = ("_meta", "now", "number", "space", "txn", "writes")
+
+    def __init__(self, txn: Txn, space: Space, number: int, now: int, writes: bool) -> None:
+        self.txn = txn
+        self.space = space
+        self.number = number
+        self.now = now
+        self.writes = writes
+        self._meta = META + _U16.pack(number)
+
+    # Keys
+
+    def find(self, name: bytes) -> Meta | None:
+        """The key; None if there is none, or it has expired."""
+        key = self._meta + name_key(name)
+        raw = self.txn.get(key)
+        if raw is None:
+            return None
+        meta = _unpack(name, raw)
+        if meta.expires and meta.expires <= self.now:
+            if self.writes:
+                self.delete(meta)
+            return None
+        return meta
+
+    def of(self, name: bytes, kind: Kind) -> Meta | None:
+        """The key, if it is of this type; None if there is none.
+
+        Raises:
+            WrongType: it is of another one.
+        """
+        meta = self.find(name)
+        if meta is not None and meta.kind is not kind:
+            raise WrongType
+        return meta
+
+    def make(self, name: bytes, kind: Kind) -> Meta:
+        """A key that is not there yet; it is there once it is saved."""
+        raw = self.txn.get(NEXT_ID)
+        key_id = 1 if raw is None else int(_U64.unpack(raw)[0])
+        self.txn.put(NEXT_ID, _U64.pack(key_id + 1))
+        return Meta(name, kind, 0, key_id, 0, 0, b"")
+
+    def of_or_make(self, name: bytes, kind: Kind) -> Meta:
+        """The key, made if it is not there. Call it when nothing can go wrong any more.
+
+        Raises:
+            WrongType: it is of another type.
+        """
+        return self.of(name, kind) or self.make(name, kind)
+
+    def save(self, meta: Meta) -> None:
+        """Store the record of a key that has changed. Without elements it is gone, unless its type may
+        be empty.
+        """
+        if not meta.count and meta.kind not in (Kind.STRING, Kind.STREAM):
+            if meta.stamp:
+                self.delete(meta)
+            return
+        meta.stamp = self.txn.id()
+        self.txn.put(self._meta + name_key(meta.name), _pack(meta))
+
+    def delete(self, meta: Meta) -> None:
+        """Remove a key with all that is in it."""
+        short = name_key(meta.name)
+        self.txn.delete(self._meta + short)
+        if meta.expires:
+            self.txn.delete(self._listed(meta.expires, short))
+        if meta.count and meta.kind is not Kind.STRING:
+            self.txn.put(GARBAGE + _U64.pack(meta.key_id), b"")
+
+    def rename(self, meta: Meta, name: bytes) -> None:
+        """Give a key another name, in place of the key that has it."""
+        self.move(meta, self, name)
+
+    def move(self, meta: Meta, target: Keyspace, name: bytes) -> None:
+        """Move a key to a name of another database, in place of the key that has it there."""
+        other = target.find(name)
+        if other is not None:
+            target.delete(other)
+        short = name_key(meta.name)
+        self.txn.delete(self._meta + short)
+        expires = meta.expires
+        if expires:
+            self.txn.delete(self._listed(expires, short))
+        meta.name, meta.expires = name, 0
+        target.save(meta)
+        if expires:
+            target.expire(meta, expires)
+        target.signal(name)
+
+    def stamp(self, name: bytes) -> int:
+        """The transaction that changed the key last; 0 if there is none. For WATCH."""
+        meta = self.find(name)
+        return 0 if meta is None else meta.stamp
+
+    # Expiry
+
+    def expire(self, meta: Meta, at: int) -> None:
+        """Let the key expire at `at` (epoch milliseconds; 0: never), and store its record."""
+        short = name_key(meta.name)
+        if meta.expires:
+            self.txn.delete(self._listed(meta.expires, short))
+        meta.expires = at
+        if at:
+            self.txn.put(self._listed(at, short), b"")
+        self.save(meta)
+
+    def _listed(self, at: int, short: bytes) -> bytes:
+        return EXPIRY + _U64.pack(at) + _U16.pack(self.number) + short
+
+    # All of them
+
+    def all(self, after: bytes = b"") -> Iterator[Meta]:
+        """All keys of the database in the order of `cursor_of`, from the one after `after` on."""
+        start = self._meta + after + b"\0" if after else b""
+        for key, raw in scan(self.txn, self._meta, start):
+            meta = _unpack(_name(key[len(self._meta) :], raw), raw)
+            if not meta.expires or meta.expires > self.now:
+                yield meta
+
+    @staticmethod
+    def cursor_of(name: bytes) -> bytes:
+        """What orders the keys: to go on behind this one."""
+        return name_key(name)
+
+    # Bells
+
+    def signal(self, name: bytes) -> None:
+        """Wake those who block until something is in this key."""
+        self.space.announce(self.txn, _U16.pack(self.number) + name)
+
+    def bell(self, name: bytes) -> bytes:
+        """What `Space.wait` is to be given for this key."""
+        return _U16.pack(self.number) + name
+
+
+def sweep(txn: Txn, now: int) -> None:
+    """Remove a few expired keys, and a few elements that belong to no key any more."""
+    for key, _ in _few(txn, EXPIRY, _EXPIRED):
+        (at,) = _U64.unpack_from(key, len(EXPIRY))
+        if at > now:
+            break
+        tail = key[len(EXPIRY) + 8 :]
+        txn.delete(key)
+        raw = txn.pop(META + tail)
+        if raw is not None:
+            meta = _unpack(b"", raw)
+            if meta.count and meta.kind is not Kind.STRING:
+                txn.put(GARBAGE + _U64.pack(meta.key_id), b"")
+    for key, _ in _few(txn, GARBAGE, 1):
+        prefix = ELEMENT + key[len(GARBAGE) :]
+        with txn.cursor() as cursor:
+            if not _delete_some(cursor, prefix):
+                txn.delete(key)
+
+
+def _delete_some(cursor: Cursor, prefix: bytes) -> bool:
+    """Delete a few entries; whether there may be more."""
+    found = cursor.set_range(prefix)
+    for _ in range(_SWEPT):
+        if not found or not cursor.key().startswith(prefix):
+            return False
+        found = cursor.delete()
+    return True
+
+
+def _few(txn: Txn, prefix: bytes, number: int) -> list[tuple[bytes, bytes]]:
+    return [entry for entry, _ in zip(scan(txn, prefix), range(number), strict=False)]
+
+
+def _pack(meta: Meta) -> bytes:
+    hashed = meta.name if len(meta.name) > _PLAIN else b""
+    return (
+        _RECORD.pack(meta.kind, meta.stamp, meta.key_id, meta.expires, meta.count, len(hashed))
+        + hashed
+        + meta.body
+    )
+
+
+_PLAIN = 400
+"""Names up to this length are in the key itself (see `name_key`)."""
+
+
+def _unpack(name: bytes, raw: bytes) -> Meta:
+    kind, stamp, key_id, expires, count, length = _RECORD.unpack_from(raw)
+    return Meta(name, Kind(kind), stamp, key_id, expires, count, raw[_RECORD.size + length :])
+
+
+def _name(short: bytes, raw: bytes) -> bytes:
+    if short[:1] == b"=":
+        return short[1:]
+    length = _RECORD.unpack_from(raw)[5]
+    return raw[_RECORD.size : _RECORD.size + length]

@@ -48,9 +48,14 @@ class Batch(threading.local):
 
 def run_together(store: Store, puts: list[Put]) -> None:
     """Put all in one commit, or none."""
-    with store.transaction() as transaction:
-        for put in puts:
-            put.add_to(transaction)
+    places = {(put.queue, put.priority, put.run_at) for put in puts}
+    if len(places) == 1:  # the usual case, at two thirds of the time
+        ((queue, priority, run_at),) = places
+        queue.put_many((put.payload for put in puts), priority=priority, run_at=run_at)
+    else:
+        with store.transaction() as transaction:
+            for put in puts:
+                put.add_to(transaction)
     for put in puts:
         put.announce()
 

@@ -29,7 +29,7 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
     pickled. Errors of the store (`equeue_core.EQueueError`) are raised as they are.
 
     Parameters:
-        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
+        path: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
             neither this nor `store` is given.
         store: a store, as a keyword.
         namespace: the first part of each event's key in the store.
@@ -42,7 +42,7 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
 
     def __init__(
         self,
-        path_or_store: str | os.PathLike[str] | Store | None = None,
+        path: str | os.PathLike[str] | Store | None = None,
         *,
         store: Store | None = None,
         namespace: str = "dramatiq-aborts",
@@ -50,8 +50,8 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
         allow_network_fs: bool = False,
     ) -> None:
         self.namespace = namespace
-        self.store = open_store(path_or_store, store, sync=sync, allow_network_fs=allow_network_fs)
-        self._owns_store = self.store not in (path_or_store, store)
+        self.store = open_store(path, store, sync=sync, allow_network_fs=allow_network_fs)
+        self._owns_store = self.store not in (path, store)
         self._space = Space(self.store, SpaceId.DRAMATIQ_EVENTS)
 
     def wait_many(self, keys: Iterable[str], timeout: int | None) -> Event | None:

@@ -39,7 +39,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
     (`equeue_core.EQueueError`) are raised as they are.
 
     Parameters:
-        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
+        path: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
             neither this nor `store` is given.
         store: a store, as a keyword.
         namespace: the first part of each key in the store.
@@ -52,7 +52,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
 
     def __init__(
         self,
-        path_or_store: str | os.PathLike[str] | Store | None = None,
+        path: str | os.PathLike[str] | Store | None = None,
         *,
         store: Store | None = None,
         namespace: str = "dramatiq-limits",
@@ -60,8 +60,8 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
         allow_network_fs: bool = False,
     ) -> None:
         self.namespace = namespace
-        self.store = open_store(path_or_store, store, sync=sync, allow_network_fs=allow_network_fs)
-        self._owns_store = self.store not in (path_or_store, store)
+        self.store = open_store(path, store, sync=sync, allow_network_fs=allow_network_fs)
+        self._owns_store = self.store not in (path, store)
         self._space = Space(self.store, SpaceId.DRAMATIQ_LIMITS)
 
     def add(self, key: str, value: int, ttl: int) -> bool:

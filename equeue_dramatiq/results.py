@@ -36,7 +36,7 @@ class LMDBResultBackend(ResultBackend):
     Errors of the store (`equeue_core.EQueueError`) are raised as they are.
 
     Parameters:
-        path_or_store: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
+        path: the store's directory (made if missing), or an `equeue_core.Store`; ``./data`` if
             neither this nor `store` is given.
         store: a store, as a keyword.
         namespace: the first part of each result's key.
@@ -52,7 +52,7 @@ class LMDBResultBackend(ResultBackend):
 
     def __init__(
         self,
-        path_or_store: str | os.PathLike[str] | Store | None = None,
+        path: str | os.PathLike[str] | Store | None = None,
         *,
         store: Store | None = None,
         namespace: str = "dramatiq-results",
@@ -65,8 +65,8 @@ class LMDBResultBackend(ResultBackend):
         if use_namespace_prefix_keys:  # older versions have no such option
             options["use_namespace_prefix_keys"] = True
         super().__init__(**options)
-        self.store = open_store(path_or_store, store, sync=sync, allow_network_fs=allow_network_fs)
-        self._owns_store = self.store not in (path_or_store, store)
+        self.store = open_store(path, store, sync=sync, allow_network_fs=allow_network_fs)
+        self._owns_store = self.store not in (path, store)
         self._space = Space(self.store, SpaceId.DRAMATIQ_RESULTS)
 
     def get_result(

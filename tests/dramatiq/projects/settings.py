@@ -29,10 +29,10 @@ DRAMATIQ_BROKER = {
 }
 DRAMATIQ_RESULT_BACKEND = {
     "BACKEND": "equeue_dramatiq.LMDBResultBackend",
-    "BACKEND_OPTIONS": {"path_or_store": STORE},
+    "BACKEND_OPTIONS": {"path": STORE},
     "MIDDLEWARE_OPTIONS": {"result_ttl": 60_000},
 }
 DRAMATIQ_RATE_LIMITER_BACKEND = {
     "BACKEND": "equeue_dramatiq.LMDBRateLimiterBackend",
-    "BACKEND_OPTIONS": {"path_or_store": STORE},
+    "BACKEND_OPTIONS": {"path": STORE},
 }

@@ -59,7 +59,7 @@ class Meta:
         name: the key.
         kind: its type.
         stamp: the transaction that changed it last; 0 before it is stored.
-        key_id: under which number its elements are.
+        key_id: under which number its elements are; 0: it has none outside of `body`.
         expires: when it expires, in epoch milliseconds; 0: never.
         count: how many elements it has; a key of 0 is not stored (but a string or a stream).
         body: what its type keeps in the record itself.
@@ -126,20 +126,30 @@ class Keyspace:
             raise WrongType
         return meta
 
-    def make(self, name: bytes, kind: Kind) -> Meta:
-        """A key that is not there yet; it is there once it is saved."""
-        raw = self.txn.get(NEXT_ID)
-        key_id = 1 if raw is None else int(_U64.unpack(raw)[0])
-        self.txn.put(NEXT_ID, _U64.pack(key_id + 1))
-        return Meta(name, kind, 0, key_id, 0, 0, b"")
+    def make(self, name: bytes, kind: Kind, whole: bool = False) -> Meta:
+        """A key that is not there yet; it is there once it is saved.
 
-    def of_or_make(self, name: bytes, kind: Kind) -> Meta:
-        """The key, made if it is not there. Call it when nothing can go wrong any more.
+        Parameters:
+            whole: all of it is in its record's body, until `spread` is called.
+        """
+        meta = Meta(name, kind, 0, 0, 0, 0, b"")
+        if not whole and kind is not Kind.STRING:
+            self.spread(meta)
+        return meta
+
+    def of_or_make(self, name: bytes, kind: Kind, whole: bool = False) -> Meta:
+        """The key, made (see `make`) if it is not there. Call it when nothing can go wrong any more.
 
         Raises:
             WrongType: it is of another type.
         """
-        return self.of(name, kind) or self.make(name, kind)
+        return self.of(name, kind) or self.make(name, kind, whole)
+
+    def spread(self, meta: Meta) -> None:
+        """Give a key that was made whole the number under which it can have elements."""
+        raw = self.txn.get(NEXT_ID)
+        meta.key_id = 1 if raw is None else int(_U64.unpack(raw)[0])
+        self.txn.put(NEXT_ID, _U64.pack(meta.key_id + 1))
 
     def save(self, meta: Meta) -> None:
         """Store the record of a key that has changed. Without elements it is gone, unless its type may
@@ -158,7 +168,7 @@ class Keyspace:
         self.txn.delete(self._meta + short)
         if meta.expires:
             self.txn.delete(self._listed(meta.expires, short))
-        if meta.count and meta.kind is not Kind.STRING:
+        if meta.count and meta.key_id:
             self.txn.put(GARBAGE + _U64.pack(meta.key_id), b"")
 
     def rename(self, meta: Meta, name: bytes) -> None:
@@ -238,7 +248,7 @@ def sweep(txn: Txn, now: int) -> None:
         raw = txn.pop(META + tail)
         if raw is not None:
             meta = _unpack(b"", raw)
-            if meta.count and meta.kind is not Kind.STRING:
+            if meta.count and meta.key_id:
                 txn.put(GARBAGE + _U64.pack(meta.key_id), b"")
     for key, _ in _few(txn, GARBAGE, 1):
         prefix = ELEMENT + key[len(GARBAGE) :]

@@ -121,10 +121,12 @@ def _closing(backend: _Backend) -> Iterator[_Backend]:
 
 
 @pytest.fixture
-def start_cli() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start_cli(
+    request: pytest.FixtureRequest,
+) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Starts the `dramatiq` command; it is ended with the test."""
     started: list[subprocess.Popen[bytes]] = []
-    _remove_files()
+    _remove_files(request.path.name)
 
     def start(
         broker: str, *, extra_args: tuple[str, ...] = (), **options: Any
@@ -147,11 +149,18 @@ def start_cli() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
             process.wait()
         if process.stdout is not None:
             process.stdout.close()
-    _remove_files()
+    _remove_files(request.path.name)
 
 
-def _remove_files() -> None:
+# Other files run at the same time: each removes its own.
+_FILES = {
+    "test_cli.py": ["dramatiq-cli-*", "dramatiq-dummy-not-used"],
+    "test_watch.py": ["dramatiq-loaded-at"],
+}
+
+
+def _remove_files(file: str) -> None:
     """What the tests of the command write, where the next one could take it for its own."""
-    for pattern in ("dramatiq-cli-*", "dramatiq-loaded-at", "dramatiq-dummy-not-used"):
+    for pattern in _FILES.get(file, []):
         for path in Path("/tmp").glob(pattern):
             path.unlink()

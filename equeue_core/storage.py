@@ -15,7 +15,7 @@ from __future__ import annotations
 from equeue_core._clock import wall
 from equeue_core._space import Space
 from equeue_core._store import Cursor, Txn
-from equeue_core._store._combine import Operation
+from equeue_core._store._combine import Halfway, Operation
 from equeue_core._store._keys import from_ordered_float, name_key, ordered_float
 from equeue_core._store._scan import first_key, scan
 from equeue_core._store._spaces import SpaceId, key_prefix
@@ -23,6 +23,7 @@ from equeue_core._store_handle import Sync
 
 __all__ = [
     "Cursor",
+    "Halfway",
     "Operation",
     "Space",
     "SpaceId",

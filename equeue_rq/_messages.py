@@ -35,5 +35,12 @@ def unknown_command(name: bytes, args: list[bytes]) -> CommandError:
     )
 
 
+def unknown_subcommand(name: bytes, subcommand: bytes) -> CommandError:
+    """A command that has no such subcommand."""
+    return CommandError(
+        f"ERR unknown subcommand '{_printable(subcommand)[:128]}'. Try {_printable(name).upper()} HELP."
+    )
+
+
 def _printable(raw: bytes) -> str:
     return raw.decode("utf-8", "replace").replace("\r", " ").replace("\n", " ")

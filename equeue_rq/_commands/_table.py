@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from equeue_rq._messages import CommandError, wrong_arity
+from equeue_rq._messages import CommandError, unknown_command, unknown_subcommand, wrong_arity
 
 if TYPE_CHECKING:
     from equeue_rq._keyspace import Keyspace
@@ -29,6 +29,22 @@ class Call:
     args: list[bytes]
     session: Session
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """What a blocking command answers when there is nothing yet. Its client waits and tries again; in a
+    transaction or a script it gets nil.
+
+    Attributes:
+        keys: the command is run again when one of these keys changes.
+        timeout: seconds to wait at most; 0: for ever.
+        otherwise: what it answers when nothing came in time.
+    """
+
+    keys: list[bytes]
+    timeout: float
+    otherwise: Reply = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,9 @@ class Command:
 COMMANDS: dict[str, Command] = {}
 """By name."""
 
+_WORDS: dict[bytes, dict[bytes, Command]] = {}
+"""By first word, then by subcommand; b"": there is none."""
+
 
 def command(
     name: str, arity: int, *flags: str, keys: tuple[int, int, int] = (0, 0, 0)
@@ -79,10 +98,35 @@ def command(
 
     def enter(run: Callable[[Call], Reply]) -> Callable[[Call], Reply]:
         summary = (run.__doc__ or "").strip().partition("\n")[0]
-        COMMANDS[name] = Command(name, run, arity, frozenset(flags), keys, summary)
+        entered = Command(name, run, arity, frozenset(flags), keys, summary)
+        COMMANDS[name] = entered
+        word, _, subcommand = name.encode().partition(b" ")
+        _WORDS.setdefault(word, {})[subcommand] = entered
         return run
 
     return enter
+
+
+def find(words: list[bytes]) -> tuple[Command, list[bytes]]:
+    """The command that these words call, and its arguments.
+
+    Raises:
+        CommandError: there is no such command, or the number of its arguments is wrong.
+    """
+    commands = _WORDS.get(words[0]) or _WORDS.get(words[0].upper())
+    if commands is None:
+        raise unknown_command(words[0], words[1:])
+    found = commands.get(b"")
+    args = words[1:]
+    if args and len(commands) > (found is not None):
+        found = commands.get(args[0].upper())
+        if found is None:
+            raise unknown_subcommand(words[0], args[0])
+        args = args[1:]
+    elif found is None:
+        raise wrong_arity(words[0].decode("latin-1"))
+    found.check(args)
+    return found, args
 
 
 ONE = (1, 1, 1)

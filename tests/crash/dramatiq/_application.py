@@ -70,13 +70,17 @@ class Application:
     """A broker with its actors. What is to happen between processes happens in `directory`.
 
     Each actor's first argument is a token, which names the message.
+
+    Parameters:
+        path: of the store; the default is one in `directory`.
+        options: the broker's.
     """
 
-    def __init__(self, directory: Path, **options: Any) -> None:
+    def __init__(self, directory: Path, path: str | None = None, **options: Any) -> None:
         self.directory = directory
         self.journal = Journal(directory / "journal")
         self.witness = Witness(self.journal)
-        self.broker = LMDBBroker(directory / "store", **options)
+        self.broker = LMDBBroker(path or directory / "store", **options)
         self.broker.add_middleware(CurrentMessage())
         self.broker.add_middleware(self.witness)
         for function in (self.mark, self.hold, self.nap, self.block, self.poison, self.fails_once):
@@ -110,9 +114,10 @@ class Application:
     def mark(self, token: str) -> None:
         """Leave a mark, and be done."""
 
-    def hold(self, token: str) -> None:
-        """Take as long as the test keeps the gate shut. The name decides what comes then."""
-        with (self.directory / "gate").open() as gate:
+    def hold(self, token: str, padding: str = "") -> None:
+        """Take as long as the test keeps the queue's gate shut. The name decides what comes then."""
+        message = CurrentMessage.get_current_message()
+        with (self.directory / f"gate-{message.queue_name}").open() as gate:
             while is_gevent_active():  # the thread must not be blocked
                 try:
                     fcntl.flock(gate, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -121,7 +126,6 @@ class Application:
                     time.sleep(0.01)
             fcntl.flock(gate, fcntl.LOCK_SH)
         self.witness.note("held", token)
-        message = CurrentMessage.get_current_message()
         if message.actor_name == "hold_and_fail" and not message.options.get("retries"):
             raise Trouble(token)
 

@@ -82,32 +82,39 @@ class Watch:
     def check(self, runs: Iterable[str], killed: Sequence[int] = ()) -> None:
         """Everything was done, and was begun again only where the process had been killed.
 
+        Call it when the queues are empty; what was done last may still have to be written down.
+
         Parameters:
             runs: the tokens of what should be done; see `Witness`.
             killed: the processes that were.
         """
-        acked: set[str] = set()
-        started: dict[str, list[int]] = {}
-        for event in self.look():
-            if event.kind == "start":
-                assert event.token not in acked, f"{event} after its ack"
-                started.setdefault(event.token, []).append(event.pid)
-            elif event.kind == "acked":
-                acked.add(event.token)
-        for run in runs:
-            pids = started.get(run, [])
-            assert pids, f"{run} was lost"
+        lost = set(runs) - {event.token for event in self.of("start")}
+        assert lost == set()
+
+        def not_done() -> set[str]:
+            last = {event.token: event.pid for event in self.of("start")}
+            acked = {event.token for event in self.of("acked")}
             # Who was killed after the ack could not write it down.
-            assert run in acked or pids[-1] in killed, f"{run} is not done: {pids}"
-            again = [pid for pid in pids if pid not in killed]
-            assert len(again) <= 1, f"{run} was begun again in the life of its process: {pids}"
+            return {run for run in runs if run not in acked and last[run] not in killed}
+
+        wait_until(lambda: not not_done(), f"all is done; not: {not_done()}")
+        acked: set[str] = set()
+        lives: dict[str, Event] = {}
+        for event in self.look():
+            if event.kind == "acked":
+                acked.add(event.token)
+            elif event.kind == "start":
+                assert event.token not in acked, f"begun after its ack: {event}"
+                assert event.token not in lives, f"begun beside {lives[event.token]}: {event}"
+                if event.pid not in killed:
+                    lives[event.token] = event
 
 
 class Gate:
-    """What the application's `hold` waits for."""
+    """What the application's `hold` waits for; shut at first."""
 
-    def __init__(self, directory: Path) -> None:
-        self._file = (directory / "gate").open("w")
+    def __init__(self, directory: Path, queue_name: str = "default") -> None:
+        self._file = (directory / f"gate-{queue_name}").open("w")
         self.shut()
 
     def shut(self) -> None:

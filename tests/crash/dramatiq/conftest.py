@@ -33,14 +33,24 @@ def watch(application: Application) -> Watch:
 
 @pytest.fixture
 def gate(application: Application) -> Iterator[Gate]:
-    """Shut."""
+    """The gate of the queue "default"."""
     gate = Gate(application.directory)
     yield gate
     gate.close()
 
 
 @pytest.fixture
-def start(application: Application, watch: Watch, gate: Gate) -> Iterator[Starter]:
+def other_gate(application: Application) -> Iterator[Gate]:
+    """The gate of the queue "other"."""
+    gate = Gate(application.directory, "other")
+    yield gate
+    gate.close()
+
+
+@pytest.fixture
+def start(
+    application: Application, watch: Watch, gate: Gate, other_gate: Gate
+) -> Iterator[Starter]:
     """Starts commands with so many processes and threads; what is left of them is killed."""
     commands: list[Command] = []
 

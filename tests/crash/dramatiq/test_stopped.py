@@ -53,7 +53,7 @@ def test_running_messages_end_and_unstarted_ones_go_elsewhere_at_once(
 
 
 def test_what_two_queues_brought_for_one_thread_does_not_wait_for_it(
-    application: Application, watch: Watch, gate: Gate, start: Starter
+    application: Application, watch: Watch, gate: Gate, other_gate: Gate, start: Starter
 ) -> None:
     first = start(1, 1)
     (worker,) = first.workers()
@@ -65,6 +65,7 @@ def test_what_two_queues_brought_for_one_thread_does_not_wait_for_it(
     assert {event.pid for event in starts} == {worker, *second.workers()}
     assert [event.retries for event in starts] == [0, 0]
     gate.open()
+    other_gate.open()
     application.join()
     watch.check(["long", "another"])
 

@@ -1,0 +1,1 @@
+"""How each type is laid out in the store."""

@@ -7,9 +7,15 @@ of what EXEC answers.
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from typing import Any
 
 Reply = Any
+
+_INFINITY = math.inf
+_INTEGERS = float(1 << 62)
+"""Whole numbers up to this are written as integers."""
 
 
 class Status(bytes):
@@ -33,12 +39,29 @@ QUEUED = Status(b"QUEUED")
 
 
 def format_score(value: float) -> bytes:
-    """A float as Redis writes it: 17 digits at most, no trailing zeros, ``inf``, ``-inf``."""
-    if value == value and value not in (float("inf"), float("-inf")):
-        if value == int(value) and abs(value) < 1e17:
-            return b"-0" if value == 0 and str(value)[0] == "-" else b"%d" % int(value)
-        return f"{value:.17g}".encode()
-    return b"nan" if value != value else (b"inf" if value > 0 else b"-inf")
+    """A float as Redis writes it since version 7.2: as few digits as tell it from its neighbours."""
+    if value != value:
+        return b"nan"
+    if value in (_INFINITY, -_INFINITY):
+        return b"inf" if value > 0 else b"-inf"
+    if value == int(value) and abs(value) <= _INTEGERS:
+        return b"-0" if value == 0 and math.copysign(1, value) < 0 else b"%d" % int(value)
+    negative, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(power, int), "it is a number"
+    text = "".join(map(str, digits))
+    return (b"-" if negative else b"") + _place_point(text, power).encode()
+
+
+def _place_point(digits: str, power: int) -> str:
+    """Digits with a point or an exponent, whichever Redis prefers."""
+    exponent = power + len(digits) - 1
+    if power >= 0 and exponent < len(digits) + 7:
+        return digits + "0" * power
+    if power < 0 and (power > -7 or abs(exponent) < 4):
+        digits = digits.rjust(1 - power, "0")
+        return f"{digits[:power]}.{digits[power:]}"
+    fraction = "." + digits[1:] if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{exponent:+d}"
 
 
 def to_resp2(reply: Reply) -> Reply:

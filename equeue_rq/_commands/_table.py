@@ -40,11 +40,13 @@ class Blocked:
         keys: the command is run again when one of these keys changes.
         timeout: seconds to wait at most; 0: for ever.
         otherwise: what it answers when nothing came in time.
+        again: with which arguments it is run again; None: with the same.
     """
 
     keys: list[bytes]
     timeout: float
     otherwise: Reply = None
+    again: list[bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -136,6 +137,10 @@ def start_cli(
         command = [sys.executable, "-m", "dramatiq", broker, *extra_args]
         process = subprocess.Popen(command, env={**os.environ, "PATH": path}, **options)
         started.append(process)
+        if "--watch" in extra_args:
+            # The command watches a moment after its workers have started, and says to nobody when. A
+            # message is through sooner, and then the test changes a file too early.
+            time.sleep(2)
         return process
 
     yield start

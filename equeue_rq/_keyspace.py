@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from equeue_core.storage import Cursor, Space, SpaceId, Txn, key_prefix, name_key, scan
-from equeue_rq._messages import WrongType
+from equeue_rq._messages import CommandError, WrongType
 
 _PREFIX = key_prefix(SpaceId.RQ)
 
@@ -33,6 +33,9 @@ SCRIPT = _PREFIX + b"s"
 _U16 = struct.Struct(">H")
 _U64 = struct.Struct(">Q")
 _RECORD = struct.Struct(">BQQQQI")  # kind, stamp, key id, expires, count, length of a hashed name
+
+DATABASES = 16
+"""How many databases there are."""
 
 _SWEPT = 64
 """Elements without a key that a transaction removes at most."""
@@ -99,6 +102,16 @@ class Keyspace:
         self.now = now
         self.writes = writes
         self._meta = META + _U16.pack(number)
+
+    def other(self, number: int) -> Keyspace:
+        """Another database in the same transaction.
+
+        Raises:
+            CommandError: there is none of this number.
+        """
+        if not 0 <= number < DATABASES:
+            raise CommandError("ERR DB index is out of range")
+        return Keyspace(self.txn, self.space, number, self.now, self.writes)
 
     # Keys
 
@@ -191,6 +204,19 @@ class Keyspace:
             target.expire(meta, expires)
         target.signal(name)
 
+    def copy(self, meta: Meta, target: Keyspace, name: bytes) -> None:
+        """Copy a key to a name, of another database perhaps, that no key has."""
+        made = target.make(name, meta.kind, whole=not meta.key_id)
+        made.count, made.body = meta.count, meta.body
+        if meta.key_id:
+            start = len(meta.elements)
+            for key, value in scan(self.txn, meta.elements):
+                self.txn.put(made.elements + key[start:], value)
+        target.save(made)
+        if meta.expires:
+            target.expire(made, meta.expires)
+        target.signal(name)
+
     def stamp(self, name: bytes) -> int:
         """The transaction that changed the key last; 0 if there is none. For WATCH."""
         meta = self.find(name)
@@ -213,13 +239,21 @@ class Keyspace:
 
     # All of them
 
-    def all(self, after: bytes = b"") -> Iterator[Meta]:
-        """All keys of the database in the order of `cursor_of`, from the one after `after` on."""
-        start = self._meta + after + b"\0" if after else b""
-        for key, raw in scan(self.txn, self._meta, start):
-            meta = _unpack(_name(key[len(self._meta) :], raw), raw)
-            if not meta.expires or meta.expires > self.now:
-                yield meta
+    def all(self, after: bytes = b"", prefix: bytes = b"") -> Iterator[Meta]:
+        """All keys of the database in the order of `cursor_of`.
+
+        Parameters:
+            after: from the one after this on.
+            prefix: those with other names may be left out.
+        """
+        # Names that are too long for a key come first, and in no order.
+        for names in (b"#", b"=" + prefix[:_PLAIN]):
+            first = self._meta + names
+            start = max(first, self._meta + after + b"\0") if after else first
+            for key, raw in scan(self.txn, first, start):
+                meta = _unpack(_name(key[len(self._meta) :], raw), raw)
+                if not meta.expires or meta.expires > self.now:
+                    yield meta
 
     @staticmethod
     def cursor_of(name: bytes) -> bytes:

@@ -48,6 +48,13 @@ class LMDBMessage(MessageProxy):
         self._held: list[Held] = []
         self._after: list[Callable[[], None]] = []
 
+    def __lt__(self, other: object) -> bool:
+        # Before Dramatiq 2.2, a worker's queue asks this of messages of actors of equal priority.
+        if not isinstance(other, LMDBMessage):
+            return NotImplemented
+        one, two = self.record, other.record
+        return (one.priority, one.job_id) < (two.priority, two.job_id)
+
     # What is enqueued and stored when the actor has run, by Dramatiq's middleware, is committed with the
     # message's ack or nack: a crash in between can neither lose it nor do it twice.
 

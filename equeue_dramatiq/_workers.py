@@ -73,7 +73,7 @@ def _give_back_unstarted(worker: Worker) -> None:
     """Take what no thread has started out of the worker's hands."""
     unstarted: dict[str, list[MessageProxy]] = defaultdict(list)
     for item in iter_queue(worker.work_queue):
-        # Before Dramatiq 2.1, a pair.
+        # Before Dramatiq 2.2, a pair.
         message = item[1] if isinstance(item, tuple) else item.message
         unstarted[message.queue_name].append(message)
         worker.work_queue.task_done()

@@ -71,7 +71,7 @@ def spop(call: Call) -> Reply:
     """Remove members of a set that are picked by chance, and get them."""
     if len(call.args) > 2:
         raise CommandError(SYNTAX)
-    number = _positive(call.args[1]) if len(call.args) == 2 else None
+    number = positive(call.args[1]) if len(call.args) == 2 else None
     found = MemberSet.find(call.db, call.args[0])
     if found is None or number == 0:
         return None if number is None else Members()
@@ -197,10 +197,9 @@ def sdiffstore(call: Call) -> Reply:
 @command("SINTERCARD", -3, "readonly")
 def sintercard(call: Call) -> Reply:
     """Count the members that several sets have in common."""
-    number = _number_of_keys(call.args[0])
-    if number > len(call.args) - 1:
-        raise CommandError("ERR Number of keys can't be greater than number of args")
-    keys, options = call.args[1 : number + 1], call.args[number + 1 :]
+    keys, options = keys_and_options(
+        call.args, "ERR Number of keys can't be greater than number of args"
+    )
     limit = 0
     while options:
         if options[0].upper() != b"LIMIT" or len(options) < 2:
@@ -234,15 +233,23 @@ def limit_of(raw: bytes) -> int:
     return limit
 
 
-def _positive(raw: bytes) -> int:
+def positive(raw: bytes) -> int:
+    """How many are wanted: 0 or more."""
     number = integer(raw, NOT_POSITIVE)
     if number < 0:
         raise CommandError(NOT_POSITIVE)
     return number
 
 
-def _number_of_keys(raw: bytes) -> int:
-    number = integer(raw, NO_KEYS)
+def keys_and_options(args: list[bytes], too_many: str) -> tuple[list[bytes], list[bytes]]:
+    """The keys, whose number comes first, and what follows them.
+
+    Raises:
+        CommandError: the number is none, or there are fewer (`too_many`).
+    """
+    number = integer(args[0], NO_KEYS)
     if number <= 0:
         raise CommandError(NO_KEYS)
-    return number
+    if number > len(args) - 1:
+        raise CommandError(too_many)
+    return args[1 : number + 1], args[number + 1 :]

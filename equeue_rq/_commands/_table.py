@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -151,7 +152,7 @@ def integer(raw: bytes, message: str = "ERR value is not an integer or out of ra
 
 
 def number(raw: bytes, message: str = "ERR value is not a valid float") -> float:
-    """A float; not NaN.
+    """A float; not NaN, and not rounded to infinity or nothing.
 
     Raises:
         CommandError: it is none.
@@ -162,6 +163,8 @@ def number(raw: bytes, message: str = "ERR value is not a valid float") -> float
         value = float(raw)
     except ValueError:
         raise CommandError(message) from None
-    if value != value:
+    too_large = math.isinf(value) and raw[-1:].isdigit()
+    too_small = value == 0 and bool(raw.lower().partition(b"e")[0].strip(b"+-.0"))
+    if math.isnan(value) or too_large or too_small:
         raise CommandError(message)
     return value

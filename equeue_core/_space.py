@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from equeue_core import _clock, _watch
 from equeue_core._config import timeout_seconds
+from equeue_core._store._bells import STORE
 from equeue_core._store._spaces import Entries, SpaceId, bell
 from equeue_core._typing import Self
 from equeue_core.errors import QueueClosed
@@ -15,6 +16,7 @@ from equeue_core.errors import QueueClosed
 if TYPE_CHECKING:
     from equeue_core._store import Environment, Txn
     from equeue_core._store._combine import Operation
+    from equeue_core._store._roster import Roster
     from equeue_core._store._waiter import Waiter
     from equeue_core._store_handle import Store
     from equeue_core._transaction import Transaction
@@ -85,6 +87,11 @@ class Space:
         assert self._known is not None, "operations are given to this space's methods"
         self._known.bells.broadcast(bell(self.space_id, key))
 
+    def announce_to_all(self, txn: Txn) -> None:
+        """Wake all that wait in this store, whatever for, at the commit."""
+        assert self._known is not None, "operations are given to this space's methods"
+        self._known.bells.broadcast(STORE)
+
     def require_room(self, txn: Txn, adds: int) -> None:
         """Refuse to add about so many bytes if the disk is so full that completing jobs needs the rest.
 
@@ -141,6 +148,15 @@ class Space:
         """
         transaction._collect(self, self._environment, operation, adds)
 
+    @property
+    def roster(self) -> Roster:
+        """The places of the adapter's clients.
+
+        Raises:
+            QueueClosed: this, or the store, was closed.
+        """
+        return self._environment.roster
+
     def wait(
         self, keys: Iterable[bytes], look: Callable[[Txn], R | None], timeout: float | None = None
     ) -> R | None:
@@ -158,9 +174,38 @@ class Space:
             QueueClosed: this, or the store, was closed, before or meanwhile.
             ValueError: the timeout is negative.
         """
-        bells = tuple(sorted({bell(self.space_id, key) for key in keys}))
+        bells = self._bells(keys)
         found: R | None = _watch.wait_for(self, bells, look, timeout_seconds(timeout))
         return found
+
+    def claim(
+        self,
+        keys: Iterable[bytes],
+        operation: Callable[[Txn], R | None],
+        timeout: float | None = None,
+        adds: int = 0,
+    ) -> R | None:
+        """What `operation` finds and takes in the same transaction, as soon as it finds something.
+
+        Parameters:
+            keys: it is run again when one of them is announced, and once a second in any case.
+            operation: returns None as long as there is nothing; then it has written nothing.
+            timeout, adds: as for `wait` and `write`.
+
+        Returns:
+            None if nothing was found in time.
+
+        Raises:
+            QueueClosed, DiskFull, QueueFull, EQueueError: as for `write`, before or meanwhile.
+            ValueError: the timeout is negative.
+        """
+        found: R | None = _watch.wait_for(
+            self, self._bells(keys), operation, timeout_seconds(timeout), adds=adds, writes=True
+        )
+        return found
+
+    def _bells(self, keys: Iterable[bytes]) -> tuple[int, ...]:
+        return tuple(sorted({bell(self.space_id, key) for key in keys}))
 
     # Closing
 

@@ -43,6 +43,8 @@ def wait_for(
     look: Look,
     timeout: float | None,
     meanwhile: Callable[[], None] | None = None,
+    adds: int = 0,
+    writes: bool = False,
 ) -> Any:
     """What `look` finds, as soon as it finds something; None when `timeout` seconds have passed.
 
@@ -52,16 +54,19 @@ def wait_for(
         look: what is waited for.
         timeout: None: no limit.
         meanwhile: is called before each further look.
+        adds: as for `Environment.write`.
+        writes: `look` changes something if it finds something.
     """
     started = _clock.monotonic()
-    found = handle._environment.read(look)
+    environment = handle._environment
+    found = environment.write(look, adds) if writes else environment.read(look)
     if found is not None or timeout == 0:
         return found
     waiter = handle._environment.bells.waiter(changes=changes)
     handle._waiters.add(waiter)
     try:
         while True:
-            found = handle._environment.write(partial(look_or_register, look, waiter))
+            found = handle._environment.write(partial(look_or_register, look, waiter), adds)
             if found is not None:
                 return found
             left = time_left(started, timeout)

@@ -17,6 +17,8 @@ from equeue_core._space import Space
 from equeue_core._store import Cursor, Txn
 from equeue_core._store._combine import Halfway, Operation
 from equeue_core._store._keys import from_ordered_float, name_key, ordered_float
+from equeue_core._store._registry import in_operation
+from equeue_core._store._roster import Place, Roster
 from equeue_core._store._scan import first_key, scan
 from equeue_core._store._spaces import SpaceId, key_prefix
 from equeue_core._store_handle import Sync
@@ -25,12 +27,15 @@ __all__ = [
     "Cursor",
     "Halfway",
     "Operation",
+    "Place",
+    "Roster",
     "Space",
     "SpaceId",
     "Sync",
     "Txn",
     "first_key",
     "from_ordered_float",
+    "in_operation",
     "key_prefix",
     "name_key",
     "ordered_float",

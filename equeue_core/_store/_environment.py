@@ -43,6 +43,7 @@ from equeue_core._store._combine import (
 )
 from equeue_core._store._owners import Owners
 from equeue_core._store._queue_keys import Ledger
+from equeue_core._store._roster import Roster
 from equeue_core._store._txn import Txn
 from equeue_core.errors import EQueueError, QueueClosed, StoreBusy, StoreRemoved
 
@@ -74,6 +75,7 @@ class Environment:
         sync: the store's mode: ``full``, ``normal`` or ``off``.
         owners: this process's ownership locks.
         bells: what wakes blocked consumers.
+        roster: the places of an adapter's clients.
         farewell: what an owner does before it goes: an operation that tells whether it is through.
         chores: what could not be done where it arose (in a destructor) and is done before the next
             operation: a function that makes an operation (or None), and its arguments. The operation
@@ -105,6 +107,7 @@ class Environment:
         self._begin: Callable[..., Txn]
         self.bells: Bells
         self.owners: Owners
+        self.roster: Roster
         self.claimed_in: set[int]
         self._start_afresh()
 
@@ -128,7 +131,7 @@ class Environment:
         self._catch_up(patient)
         if self._combiner is None or not patient:
             return self.transact(operation, adds, patient=patient)
-        if self._gate._is_owned():  # type: ignore[attr-defined]
+        if self.is_in_hand():
             # A signal handler inside a transaction of this thread, for whose end a leader may wait:
             # it must not wait for a leader.
             result = self.transact(operation, adds)
@@ -170,6 +173,10 @@ class Environment:
         """Run `operation(txn)` in a read transaction and return its result."""
         self._catch_up()
         return self.transact(operation, lock=_SHARED)
+
+    def is_in_hand(self) -> bool:
+        """Whether this thread is in the midst of an operation: in a signal handler, or a destructor."""
+        return self._gate._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     def _catch_up(self, patient: bool = True) -> None:
         """What has to be done before any operation: notice a fork, and do the chores."""
@@ -338,6 +345,8 @@ class Environment:
 
     def open(self) -> None:
         """Open the store now instead of at the first operation."""
+        if self._is_open:
+            return
         with self._gate:
             if not self._is_open:
                 self._open()
@@ -450,6 +459,7 @@ class Environment:
             self._close_lmdb()
             self.owners.close()
             self.bells.close()
+            self.roster.close()
             self._start_afresh()
 
     def _close_lmdb(self) -> None:
@@ -468,6 +478,7 @@ class Environment:
         bells = os.path.join(self.directory, _files.BELLS)
         self.bells = Bells(bells)
         self.owners = Owners(os.path.join(self.directory, _files.OWNERS), bells)
+        self.roster = Roster(os.path.join(self.directory, _files.CLIENTS))
 
     # Working on the file as a whole
 
@@ -566,6 +577,7 @@ class Environment:
         self._close_lmdb()
         self.owners.drop()
         self.bells.drop()
+        self.roster.close()
         self._start_afresh()
 
 

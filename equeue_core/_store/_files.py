@@ -23,6 +23,7 @@ DATA = "data.mdb"
 LOCK = "lock"
 OWNERS = "owners"
 BELLS = "bell"
+CLIENTS = "clients"
 
 _IN_USE = b"equeue store; data.mdb holds the jobs\n"
 """Content of the lock file once data.mdb is complete, so that a lost data.mdb is not taken for a

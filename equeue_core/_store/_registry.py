@@ -34,16 +34,18 @@ def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
             key, Environment(directory, sync)
         )
         environment.handles += 1
-        try:
-            environment.open()
-            check_sync(sync, environment.sync, directory)
-        except BaseException:
+    try:
+        # Without the lock: a signal handler of the thread that works in the environment may want it.
+        environment.open()
+        check_sync(sync, environment.sync, directory)
+    except BaseException:
+        with _lock:
             environment.handles -= 1
             if environment.handles == 0:
                 _forget(environment)
                 environment.close()
-            raise
-        return environment
+        raise
+    return environment
 
 
 def release(environment: Environment) -> None:
@@ -58,6 +60,13 @@ def release(environment: Environment) -> None:
                 environment.close()
         elif environment.handles > 1:
             environment.handles -= 1
+
+
+def in_operation() -> bool:
+    """Whether this thread is in the midst of an operation of some store: in a signal handler, or in a
+    destructor. To close a store there could wait for another thread that waits for this one.
+    """
+    return _lock._is_owned() or any(each.is_in_hand() for each in list(_environments.values()))  # type: ignore[attr-defined]
 
 
 def rekey(environment: Environment) -> None:

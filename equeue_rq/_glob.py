@@ -16,6 +16,8 @@ def matcher(pattern: bytes) -> Callable[[bytes], bool]:
     ``*`` is any number of bytes, ``?`` is one, ``[a-c]`` one of these, ``[^a-c]`` one of the others;
     a backslash takes the next byte as it is.
     """
+    if pattern == b"*":  # matches an empty name as well, which ``**`` does not
+        return lambda name: True
     parts = [_compile(part) for part in _parts(pattern)]
     if len(parts) == 1:
         return lambda name: parts[0][0].fullmatch(name) is not None

@@ -246,7 +246,7 @@ def keys(call: Call) -> Reply:
     pattern = call.args[0]
     matches = matcher(pattern)
     found = call.db.all(prefix=literal_prefix(pattern))
-    return [meta.name for meta in found if pattern == b"*" or matches(meta.name)]
+    return [meta.name for meta in found if matches(meta.name)]
 
 
 @command("RANDOMKEY", 1, "readonly")

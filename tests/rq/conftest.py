@@ -1,0 +1,44 @@
+"""Fixtures of the tests of the RQ adapter, and the server to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from equeue_rq._session import Session
+from tests import _servers
+from tests.rq.differential import Pair, ServerClient, StoreClient
+
+
+@pytest.fixture(scope="session")
+def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a Redis-compatible server of this session."""
+    try:
+        with _servers.redis_server(tmp_path_factory.mktemp("redis")) as port:
+            yield port
+    except _servers.ServerMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def session(store_path: Path) -> Iterator[Session]:
+    """A connection to a new store."""
+    session = Session(store_path, sync="off")
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids=["RESP2", "RESP3"])
+def pair(
+    request: pytest.FixtureRequest, redis_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Pair]:
+    """Two clients of the server, and two of a store, in one version of the protocol."""
+    protocol = request.param
+    path = tmp_path_factory.mktemp("store") / "data"
+    servers = [ServerClient(redis_port, protocol) for _ in range(2)]
+    stores = [StoreClient(path, protocol) for _ in range(2)]
+    yield Pair(servers, stores)
+    for client in (*servers, *stores):
+        client.close()

@@ -150,12 +150,12 @@ class Space:
 
     @property
     def roster(self) -> Roster:
-        """The places of the adapter's clients.
+        """The places of the adapter's clients; operations may use them.
 
         Raises:
-            QueueClosed: this, or the store, was closed.
+            QueueClosed: this, or the store, was closed before its first use.
         """
-        return self._environment.roster
+        return (self._known or self._environment).roster
 
     def wait(
         self, keys: Iterable[bytes], look: Callable[[Txn], R | None], timeout: float | None = None
@@ -184,13 +184,15 @@ class Space:
         operation: Callable[[Txn], R | None],
         timeout: float | None = None,
         adds: int = 0,
+        looked: bool = False,
     ) -> R | None:
         """What `operation` finds and takes in the same transaction, as soon as it finds something.
 
         Parameters:
             keys: it is run again when one of them is announced, and once a second in any case.
-            operation: returns None as long as there is nothing; then it has written nothing.
+            operation: returns None as long as there is nothing.
             timeout, adds: as for `wait` and `write`.
+            looked: it has just found nothing, so that a first look is not needed.
 
         Returns:
             None if nothing was found in time.
@@ -200,7 +202,13 @@ class Space:
             ValueError: the timeout is negative.
         """
         found: R | None = _watch.wait_for(
-            self, self._bells(keys), operation, timeout_seconds(timeout), adds=adds, writes=True
+            self,
+            self._bells(keys),
+            operation,
+            timeout_seconds(timeout),
+            adds=adds,
+            writes=True,
+            looked=looked,
         )
         return found
 

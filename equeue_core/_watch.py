@@ -45,6 +45,7 @@ def wait_for(
     meanwhile: Callable[[], None] | None = None,
     adds: int = 0,
     writes: bool = False,
+    looked: bool = False,
 ) -> Any:
     """What `look` finds, as soon as it finds something; None when `timeout` seconds have passed.
 
@@ -56,13 +57,15 @@ def wait_for(
         meanwhile: is called before each further look.
         adds: as for `Environment.write`.
         writes: `look` changes something if it finds something.
+        looked: it has found nothing a moment ago.
     """
     started = _clock.monotonic()
     environment = handle._environment
-    found = environment.write(look, adds) if writes else environment.read(look)
-    if found is not None or timeout == 0:
-        return found
-    waiter = handle._environment.bells.waiter(changes=changes)
+    if not looked:
+        found = environment.write(look, adds) if writes else environment.read(look)
+        if found is not None or timeout == 0:
+            return found
+    waiter = environment.bells.waiter(changes=changes)
     handle._waiters.add(waiter)
     try:
         while True:

@@ -1,43 +1,24 @@
-"""From a command's words to its answer: one transaction for each command, MULTI or script."""
+"""From a command's words to its answer: transactions, subscriptions, pipelines, waiting."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
-from functools import partial
-from typing import Any, cast
-
 import equeue_rq._commands  # noqa: F401 - fills the table
-from equeue_core import EQueueError
-from equeue_core.storage import Halfway, Txn, wall
-from equeue_rq._commands._table import Blocked, Call, Command, find
-from equeue_rq._keyspace import Keyspace, sweep
+from equeue_core import QueueClosed
+from equeue_rq._commands._table import Blocked, Command, Several, find
 from equeue_rq._messages import CommandError
-from equeue_rq._replies import Reply
-from equeue_rq._session import Session
+from equeue_rq._replies import OK, QUEUED, Reply
+from equeue_rq._running import Queued, alone, run_inside, together, wait
+from equeue_rq._session import Disconnected, Session
 
-__all__ = ["Blocked", "execute", "run_inside"]
+__all__ = ["execute", "execute_all", "run_inside"]
 
-_NO_DB = cast(Keyspace, None)
-"""The database of a command that needs no transaction."""
-
-_ENTRY = 64
-"""Bytes that storing a word takes beside the word, about."""
-
-_MISTAKES = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-    struct.error,
+_NEVER_QUEUED = frozenset({"MULTI", "EXEC", "DISCARD", "WATCH", "QUIT", "RESET"})
+_SUBSCRIBING = frozenset(
+    prefix + word for prefix in ("", "P", "S") for word in ("SUBSCRIBE", "UNSUBSCRIBE")
 )
-"""What a mistake in a command's own code raises. Not `Exception`: a time limit's comes from outside."""
-
-
-class Mistake(EQueueError):
-    """A command's own code is at fault; what it wrote is undone."""
+_WHILE_SUBSCRIBED = _SUBSCRIBING | {"PING", "QUIT", "RESET"}
+_TOGETHER = 256
+"""Commands of a pipeline that share a transaction at most."""
 
 
 def execute(session: Session, words: list[bytes]) -> Reply:
@@ -45,82 +26,132 @@ def execute(session: Session, words: list[bytes]) -> Reply:
 
     Raises:
         CommandError: it was refused.
-        EQueueError: the store is closed, or refuses the transaction.
+        TimedOut: it blocks longer than the session's patience.
+        Disconnected: the session has ended.
+        EQueueError: the store refuses the transaction.
     """
-    command, args = find(words)
-    reply = run_alone(session, command, args)
-    if isinstance(reply, Blocked):
-        return _wait(session, command, args, reply)
+    try:
+        command, args = find(words)
+        _allow(session, command)
+    except CommandError:
+        session.broken = session.queued is not None
+        raise
+    if session.queued is not None and command.name not in _NEVER_QUEUED:
+        session.queued.append((command, args))
+        return QUEUED
+    reply = _run(session, command, args)
     if isinstance(reply, CommandError):
         raise reply
     return reply
 
 
-def run_alone(session: Session, command: Command, args: list[bytes]) -> Reply:
-    """The answer of a command in a transaction of its own; a refusal as a value."""
-    flags = command.flags
-    if "connection" in flags:
+def execute_all(session: Session, commands: list[list[bytes]]) -> list[Reply]:
+    """The answers to commands that were sent at once, refusals among them as values.
+
+    Raises:
+        TimedOut, Disconnected, EQueueError: as for `execute`; those before were run.
+    """
+    queued = _whole_transaction(session, commands) if len(commands) > 2 else None
+    if queued is not None:
+        return [OK, *[QUEUED] * len(queued), _exec(session, queued)]
+    replies: list[Reply] = []
+    position = 0
+    while position < len(commands):
+        batch = _batch(session, commands, position)
+        if len(batch) > 1:
+            replies += _run_batch(session, batch)
+            position += len(batch)
+            continue
+        replies.append(_value(session, commands[position]))
+        position += 1
+    return replies
+
+
+def _value(session: Session, words: list[bytes]) -> Reply:
+    try:
+        return execute(session, words)
+    except CommandError as error:
+        return error
+
+
+def _run(session: Session, command: Command, args: list[bytes]) -> Reply:
+    session.begin(command.name)
+    try:
+        reply = alone(session, command, args)
+        return wait(session, command, args, reply) if isinstance(reply, Blocked) else reply
+    except QueueClosed:
+        raise Disconnected("the connection was closed") from None
+    finally:
+        session.end()
+
+
+def _allow(session: Session, command: Command) -> None:
+    if session.protocol == 2 and command.name not in _WHILE_SUBSCRIBED and session.is_subscribed:
+        name = command.name.lower().replace(" ", "|")
+        raise CommandError(
+            f"ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+            "are allowed in this context"
+        )
+    if session.queued is not None and command.name in _SUBSCRIBING:
+        raise CommandError(f"ERR {command.name} is not allowed in a transaction")
+
+
+# Transactions
+
+
+def _whole_transaction(session: Session, commands: list[list[bytes]]) -> list[Queued] | None:
+    """What is between MULTI and EXEC, if that is all there is and nothing in it is refused."""
+    if session.queued is not None or commands[0] != [b"MULTI"] or commands[-1] != [b"EXEC"]:
+        return None
+    try:
+        queued = [find(words) for words in commands[1:-1]]
+        for command, _ in queued:
+            _allow(session, command)
+    except CommandError:
+        return None
+    apart = _NEVER_QUEUED | _SUBSCRIBING
+    return None if any(command.name in apart for command, _ in queued) else queued
+
+
+def _exec(session: Session, queued: list[Queued]) -> Reply:
+    session.begin("EXEC")
+    watched, session.watched = session.watched, {}
+    try:
+        return together(session, queued, watched)
+    except QueueClosed:
+        raise Disconnected("the connection was closed") from None
+    finally:
+        session.end()
+
+
+def _batch(session: Session, commands: list[list[bytes]], position: int) -> list[Queued]:
+    """The commands from there on that may share a transaction, which nobody can tell."""
+    batch: list[Queued] = []
+    if session.queued is not None:
+        return batch
+    for words in commands[position : position + _TOGETHER]:
         try:
-            return command.run(Call(_NO_DB, args, session, command.name))
-        except CommandError as error:
-            return error
-    number = session.db
-    if "write" not in flags:
-        return session.space.read(partial(_read, session, number, command, args))
-    adds = sum(map(len, args)) + _ENTRY * len(args) if "adds" in flags else 0
-    return commit(session, partial(_write, session, number, command, args), adds)
+            command, args = find(words)
+            _allow(session, command)
+        except CommandError:
+            break
+        if not command.flags.isdisjoint({"connection", "blocking"}):
+            break
+        batch.append((command, args))
+    return batch
 
 
-def _read(session: Session, number: int, command: Command, args: list[bytes], txn: Txn) -> Reply:
-    db = Keyspace(txn, session.space, number, int(wall() * 1000), False)
+def _run_batch(session: Session, batch: list[Queued]) -> list[Reply]:
+    session.begin(batch[-1][0].name)
     try:
-        return command.run(Call(db, args, session, command.name))
-    except CommandError as error:
-        return error
+        replies = together(session, batch)
+    except QueueClosed:
+        raise Disconnected("the connection was closed") from None
+    finally:
+        session.end()
+    return [replies] * len(batch) if isinstance(replies, CommandError) else list(replies)
 
 
-def _write(session: Session, number: int, command: Command, args: list[bytes], txn: Txn) -> Reply:
-    now = int(wall() * 1000)
-    sweep(txn, now)
-    db = Keyspace(txn, session.space, number, now, True)
-    return run_one(db, session, command, args)
-
-
-def run_one(db: Keyspace, session: Session, command: Command, args: list[bytes]) -> Reply:
-    """The answer of a command within a transaction; a refusal as a value."""
-    try:
-        return command.run(Call(db, args, session, command.name))
-    except CommandError as error:
-        return error
-    except _MISTAKES as error:
-        # Others' operations may be in this transaction: it is undone, and run without this one.
-        raise Halfway(Mistake(f"{command.name}: {error!r}")) from error
-
-
-def run_inside(db: Keyspace, session: Session, words: list[bytes]) -> Reply:
-    """The answer of a command that a script calls in its transaction.
-
-    Raises:
-        CommandError: it was refused.
-    """
-    command, args = find(words)
-    if "noscript" in command.flags or "connection" in command.flags:
-        raise CommandError("ERR This Redis command is not allowed from script")
-    reply = command.run(Call(db, args, session, command.name))
-    return None if isinstance(reply, Blocked) else reply
-
-
-def commit(session: Session, operation: Callable[[Txn], Any], adds: int) -> Any:
-    """The result of `operation`, committed.
-
-    Raises:
-        EQueueError: see `Space.write`.
-    """
-    try:
-        return session.space.write(operation, adds)
-    except Halfway as halfway:
-        raise halfway.refusal from halfway.refusal.__cause__
-
-
-def _wait(session: Session, command: Command, args: list[bytes], blocked: Blocked) -> Reply:
-    raise NotImplementedError
+def replies_of(reply: Reply) -> list[Reply]:
+    """The replies that a command's answer is made of."""
+    return reply.replies if isinstance(reply, Several) else [reply]

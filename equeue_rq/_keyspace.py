@@ -160,9 +160,7 @@ class Keyspace:
 
     def spread(self, meta: Meta) -> None:
         """Give a key that was made whole the number under which it can have elements."""
-        raw = self.txn.get(NEXT_ID)
-        meta.key_id = 1 if raw is None else int(_U64.unpack(raw)[0])
-        self.txn.put(NEXT_ID, _U64.pack(meta.key_id + 1))
+        meta.key_id = take_id(self.txn)
 
     def save(self, meta: Meta) -> None:
         """Store the record of a key that has changed. Without elements it is gone, unless its type may
@@ -264,11 +262,20 @@ class Keyspace:
 
     def signal(self, name: bytes) -> None:
         """Wake those who block until something is in this key."""
-        self.space.announce(self.txn, _U16.pack(self.number) + name)
+        self.space.announce(self.txn, bell_of(self.number, name))
 
-    def bell(self, name: bytes) -> bytes:
-        """What `Space.wait` is to be given for this key."""
-        return _U16.pack(self.number) + name
+
+def bell_of(number: int, name: bytes) -> bytes:
+    """What `Space.wait` is to be given for a key of a database."""
+    return _U16.pack(number) + name
+
+
+def take_id(txn: Txn) -> int:
+    """A number for elements that nothing else has had."""
+    raw = txn.get(NEXT_ID)
+    number = 1 if raw is None else int(_U64.unpack(raw)[0])
+    txn.put(NEXT_ID, _U64.pack(number + 1))
+    return number
 
 
 def sweep(txn: Txn, now: int) -> None:

@@ -34,6 +34,14 @@ class Pairs(list[Any]):
     """A map in an order of its own, as pairs; one flat list in RESP2."""
 
 
+class Streams(Pairs):
+    """A map in an order of its own, as pairs; they stay pairs in RESP2."""
+
+
+class Push(list[Any]):
+    """What a client gets unasked (RESP3's push); an ordinary list in RESP2."""
+
+
 OK = Status(b"OK")
 QUEUED = Status(b"QUEUED")
 
@@ -70,7 +78,7 @@ def to_resp2(reply: Reply) -> Reply:
         return int(reply)
     if isinstance(reply, float):
         return format_score(reply)
-    if isinstance(reply, (Scores, Pairs)):
+    if isinstance(reply, (Scores, Pairs)) and not isinstance(reply, Streams):
         return [to_resp2(each) for pair in reply for each in pair]
     if isinstance(reply, dict):
         return [to_resp2(each) for pair in reply.items() for each in pair]

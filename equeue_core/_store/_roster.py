@@ -40,10 +40,11 @@ class Place:
         number: which one, from 0 on.
     """
 
-    __slots__ = ("_roster", "number")
+    __slots__ = ("_cells", "_roster", "number")
 
-    def __init__(self, roster: Roster, number: int) -> None:
+    def __init__(self, roster: Roster, cells: memoryview[int], number: int) -> None:
         self._roster: Roster | None = roster
+        self._cells = cells
         self.number = number
 
     def write(self, record: bytes) -> None:
@@ -54,6 +55,11 @@ class Place:
         """
         if self._roster is not None:
             self._roster.write(self.number, record)
+
+    @property
+    def calls(self) -> int:
+        """How often anybody was called."""
+        return self._cells[0]
 
     def called(self) -> int:
         """The number with which its client was called last; perhaps a client who sat here before."""
@@ -90,18 +96,18 @@ class Roster:
             OSError: the file cannot be made.
             BlockingIOError: all are taken.
         """
-        descriptor = self._number()
+        file, cells = self._open()
         mine = object()
         for number in range(PLACES):
             # In one step, because of other threads and signal handlers.
             if number in self._own or self._own.setdefault(number, mine) is not mine:
                 continue
             try:
-                _owner_locks.lock(descriptor, _offset(number))
+                _owner_locks.lock(file.fileno(), _offset(number))
             except BlockingIOError:
                 del self._own[number]
                 continue
-            return Place(self, number)
+            return Place(self, cells, number)
         raise BlockingIOError(f"all {PLACES} places are taken")
 
     def free(self, number: int) -> None:
@@ -146,7 +152,7 @@ class Roster:
         return int(_CALL.unpack(raw)[0]) if len(raw) == _CALL.size else 0
 
     def call(self, number: int, message: int) -> None:
-        """Leave a number for the client in a place, who sees that `calls` has changed [lock held].
+        """Leave a number for the client in a place, who sees that `Place.calls` has changed [lock held].
 
         Raises:
             OSError: there is no room on the disk.
@@ -154,11 +160,6 @@ class Roster:
         file, cells = self._open()
         os.pwrite(file.fileno(), _CALL.pack(message), _offset(number) + _CALLED)
         os.pwrite(file.fileno(), _CALLS.pack((cells[0] + 1) & 0xFFFFFFFF), 0)
-
-    @property
-    def calls(self) -> int:
-        """How often anybody was called. Reading it costs next to nothing."""
-        return self._open()[1][0]
 
     # The file
 

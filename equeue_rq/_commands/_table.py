@@ -110,6 +110,15 @@ def command(
     return enter
 
 
+@dataclass(slots=True)
+class Several:
+    """What a command answers that has several replies of their own, as SUBSCRIBE has one for each
+    channel.
+    """
+
+    replies: list[Reply]
+
+
 def find(words: list[bytes]) -> tuple[Command, list[bytes]]:
     """The command that these words call, and its arguments.
 

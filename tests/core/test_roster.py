@@ -107,9 +107,9 @@ class TestCalls:
         self, roster: Roster, other: Roster
     ) -> None:
         place, beside = roster.take(), roster.take()
-        assert roster.calls == other.calls == 0
+        assert place.calls == beside.calls == 0
         other.call(place.number, 123456789012345)
-        assert roster.calls == other.calls == 1
+        assert place.calls == beside.calls == other.take().calls == 1
         assert place.called() == 123456789012345
         assert beside.called() == 0
 

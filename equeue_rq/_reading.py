@@ -1,0 +1,63 @@
+"""Reading the messages of the channels that a connection listens to."""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import partial
+
+from equeue_core import QueueClosed
+from equeue_core.storage import Txn
+from equeue_rq import _mailboxes as mailboxes
+from equeue_rq._replies import Push
+from equeue_rq._session import Disconnected, Session
+
+_monotonic = time.monotonic  # a reference of our own: applications patch it
+
+
+def has_message(session: Session, timeout: float | None) -> bool:
+    """Whether there is a message, or one comes within so many seconds (None: for ever).
+
+    Raises:
+        Disconnected: the session has ended, or ends meanwhile.
+        EQueueError: the store refuses the transaction.
+    """
+    if session.mail:
+        return True
+    deadline = math.inf if timeout is None else _monotonic() + timeout
+    session.begin(session.client.command)
+    try:
+        while True:
+            left = None if timeout is None else max(0.0, deadline - _monotonic())
+            bells = [mailboxes.bell(session.id)]
+            found = session.space.wait(bells, partial(_look, session), left)
+            session.listen()
+            if not found or session.mail or _take(session):
+                return bool(found)
+    except QueueClosed:
+        raise Disconnected("the connection was closed") from None
+    finally:
+        session.end()
+
+
+def next_message(session: Session, timeout: float | None) -> Push | None:
+    """The next message; None if none comes within so many seconds (None: for ever).
+
+    Raises:
+        Disconnected, EQueueError: as for `has_message`.
+    """
+    return Push(session.mail.popleft()) if has_message(session, timeout) else None
+
+
+def _look(session: Session, txn: Txn) -> bool | None:
+    return True if session.is_called() else mailboxes.has_mail(txn, session.client.id)
+
+
+def _take(session: Session) -> bool:
+    """Take what is in the mailbox; whether there was anything."""
+    taken = session.space.write(partial(mailboxes.take, number=session.client.id))
+    if taken is None:
+        session.close()
+        raise Disconnected("Connection closed by server.")
+    session.mail.extend(taken)
+    return bool(taken)

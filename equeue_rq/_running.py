@@ -1,0 +1,261 @@
+"""Running commands in transactions: one alone, several together, and one that waits."""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+from equeue_core import DiskFull, EQueueError, QueueFull
+from equeue_core.storage import Halfway, Txn
+from equeue_rq._clients import Message
+from equeue_rq._commands._table import Blocked, Call, Command, find
+from equeue_rq._keyspace import Keyspace, Kind, bell_of, sweep
+from equeue_rq._messages import CommandError
+from equeue_rq._replies import Reply
+from equeue_rq._session import Session
+
+Queued = tuple[Command, list[bytes]]
+
+_NO_DB = cast(Keyspace, None)
+"""The database of a command that needs no transaction."""
+
+_ENTRY = 64
+"""Bytes that storing a word takes beside the word, about."""
+
+_MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What a mistake in a command's own code raises. Not `Exception`: a time limit's comes from outside."""
+
+_WAITS_FOR = {"BZ": Kind.ZSET, "XR": Kind.STREAM}
+"""Of which type a key must be that ends a wait, by the start of the command's name; others: a list."""
+
+_wall = time.time  # references of our own: applications patch time.time
+_monotonic = time.monotonic
+
+
+class Mistake(EQueueError):
+    """A command's own code is at fault; what it wrote is undone."""
+
+
+# One command
+
+
+def alone(session: Session, command: Command, args: list[bytes]) -> Reply:
+    """The answer of a command in a transaction of its own; a refusal as a value.
+
+    Raises:
+        EQueueError: the store is closed, or refuses the transaction.
+    """
+    flags = command.flags
+    if "connection" in flags:
+        return run_one(_NO_DB, session, command, args)
+    if "write" in flags:
+        return commit(
+            session, partial(_write, session, session.db, command, args), adds(command, args)
+        )
+    return session.space.read(partial(_read, session, session.db, command, args))
+
+
+def _read(session: Session, number: int, command: Command, args: list[bytes], txn: Txn) -> Reply:
+    return run_one(keyspace(session, txn, number, False), session, command, args)
+
+
+def _write(session: Session, number: int, command: Command, args: list[bytes], txn: Txn) -> Reply:
+    return run_one(keyspace(session, txn, number, True), session, command, args)
+
+
+def keyspace(session: Session, txn: Txn, number: int, writes: bool) -> Keyspace:
+    """The database of this number in a transaction, at its beginning."""
+    now = int(_wall() * 1000)
+    if writes:
+        sweep(txn, now)
+    return Keyspace(txn, session.space, number, now, writes)
+
+
+def run_one(db: Keyspace, session: Session, command: Command, args: list[bytes]) -> Reply:
+    """The answer of a command within a transaction; a refusal as a value."""
+    try:
+        return command.run(Call(db, args, session, command.name))
+    except CommandError as error:
+        return error
+    except _MISTAKES as error:
+        if db is _NO_DB:
+            raise
+        # Others' operations may be in this transaction: it is undone, and run without this one.
+        raise Halfway(Mistake(f"{command.name}: {error!r}")) from error
+
+
+def run_inside(db: Keyspace, session: Session, words: list[bytes]) -> Reply:
+    """The answer of a command that a script calls in its transaction.
+
+    Raises:
+        CommandError: it was refused.
+    """
+    command, args = find(words)
+    if "noscript" in command.flags or "connection" in command.flags:
+        raise CommandError("ERR This Redis command is not allowed from script")
+    reply = command.run(Call(db, args, session, command.name))
+    return reply.otherwise if isinstance(reply, Blocked) else reply
+
+
+def adds(command: Command, args: list[bytes]) -> int:
+    """About how many bytes of work the command brings in."""
+    return sum(map(len, args)) + _ENTRY * len(args) if "adds" in command.flags else 0
+
+
+def commit(session: Session, operation: Callable[[Txn], Any], adds: int) -> Any:
+    """The result of `operation`, committed; the refusal as a value if the store is full.
+
+    Raises:
+        EQueueError: see `Space.write`.
+    """
+    try:
+        return session.space.write(operation, adds)
+    except Halfway as halfway:
+        raise halfway.refusal from halfway.__cause__
+    except (DiskFull, QueueFull) as error:
+        return CommandError(f"OOM {error}")
+
+
+# Several commands
+
+
+def together(
+    session: Session, queued: list[Queued], watched: dict[tuple[int, bytes], int] | None = None
+) -> Reply:
+    """The answers of commands in one transaction, refusals among them as values; None if a watched key
+    has changed.
+
+    Raises:
+        EQueueError: the store is closed, or refuses the transaction.
+    """
+    run = partial(_run_together, session, session.db, queued, watched)
+    if any(command.writes for command, _ in queued):
+        sum_of_adds = sum(adds(command, args) for command, args in queued)
+        outcome = commit(session, partial(run, True), sum_of_adds)
+    else:
+        outcome = session.space.read(partial(run, False))
+    if not isinstance(outcome, tuple):
+        return outcome
+    replies, session.db = outcome
+    for number, (command, args) in enumerate(queued):
+        # Those that concern the connection, once: transactions may be run again.
+        if "connection" in command.flags and command.name != "SELECT":
+            replies[number] = run_one(_NO_DB, session, command, args)
+    return replies
+
+
+def _run_together(
+    session: Session,
+    number: int,
+    queued: list[Queued],
+    watched: dict[tuple[int, bytes], int] | None,
+    writes: bool,
+    txn: Txn,
+) -> tuple[list[Reply], int] | None:
+    db = keyspace(session, txn, number, writes)
+    for (other, name), stamp in (watched or {}).items():
+        if db.other(other).stamp(name) != stamp:
+            return None
+    replies: list[Reply] = []
+    for command, args in queued:
+        reply: Reply = None
+        if command.name == "SELECT":
+            reply = run_one(db, session, command, args)
+            if not isinstance(reply, CommandError):
+                db = db.other(int(args[0]))
+        elif "connection" not in command.flags:
+            reply = run_one(db, session, command, args)
+        replies.append(reply.otherwise if isinstance(reply, Blocked) else reply)
+    return replies, db.number
+
+
+# Waiting
+
+
+class TimedOut(Exception):
+    """A blocking command took longer than the session's patience."""
+
+
+_CALLED = (object(),)
+"""What a wait finds when another client wants something of this one."""
+
+_UNBLOCKED = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
+
+
+def wait(session: Session, command: Command, args: list[bytes], blocked: Blocked) -> Reply:
+    """The answer of a blocking command that has found nothing, as soon as it finds something.
+
+    Raises:
+        TimedOut: the session has no more patience.
+        Disconnected: the session was closed or killed meanwhile.
+        EQueueError: the store is closed, or refuses the transaction.
+    """
+    if blocked.again is not None:
+        args = blocked.again
+    ends = _monotonic() + (blocked.timeout or math.inf)
+    gives_up = math.inf if session.patience is None else _monotonic() + session.patience
+    client = session.client
+    client.blocked = True
+    session.show()
+    try:
+        while True:
+            found = _wait_until(min(ends, gives_up), session, command, args, blocked.keys)
+            if found is not _CALLED:
+                break
+            message = session.listen()
+            if message is not None:
+                return CommandError(_UNBLOCKED) if message is Message.FAIL else blocked.otherwise
+    finally:
+        client.blocked = False
+        session.show()
+    if found is None and gives_up < ends:
+        raise TimedOut
+    return blocked.otherwise if found is None else found[0]
+
+
+def _wait_until(
+    deadline: float, session: Session, command: Command, args: list[bytes], keys: list[bytes]
+) -> tuple[Reply] | None:
+    number = session.db
+    operation = partial(_try_again, session, number, command, args, keys)
+    bells = [bell_of(number, name) for name in keys]
+    left = None if deadline == math.inf else max(0.0, deadline - _monotonic())
+    try:
+        return session.space.claim(bells, operation, left, adds(command, args), looked=True)
+    except Halfway as halfway:
+        raise halfway.refusal from halfway.__cause__
+    except (DiskFull, QueueFull) as error:
+        return (CommandError(f"OOM {error}"),)
+
+
+def _try_again(
+    session: Session, number: int, command: Command, args: list[bytes], keys: list[bytes], txn: Txn
+) -> tuple[Reply] | None:
+    if session.is_called():
+        return _CALLED
+    db = keyspace(session, txn, number, True)
+    if not _may_be_ready(db, command, keys):
+        return None
+    reply = run_one(db, session, command, args)
+    return None if isinstance(reply, Blocked) else (reply,)
+
+
+def _may_be_ready(db: Keyspace, command: Command, keys: list[bytes]) -> bool:
+    """Whether it is worth trying. A key of another type does not end the wait with an error."""
+    if command.name == "XREADGROUP":  # which is told that its stream is gone
+        return True
+    kind = _WAITS_FOR.get(command.name[:2], Kind.LIST)
+    found = map(db.find, keys)
+    return any(meta is not None and meta.kind is kind for meta in found)

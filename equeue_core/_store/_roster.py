@@ -189,7 +189,9 @@ def _open(path: str) -> tuple[Descriptor, memoryview[int]]:
             os.posix_fallocate(file.fileno(), 0, _HEADER)
         else:
             os.pwrite(file.fileno(), bytes(_HEADER), 0)
-    mapped = mmap.mmap(file.fileno(), _HEADER, access=mmap.ACCESS_READ)
+    # Through a file of its own: the mapping keeps it open as long as anybody looks, and the locks with it.
+    with open_file(path, os.O_RDONLY) as header:
+        mapped = mmap.mmap(header.fileno(), _HEADER, access=mmap.ACCESS_READ)
     return file, memoryview(mapped).cast("I")
 
 

@@ -43,7 +43,8 @@ class Slots:
         self._last = 0.0
         self._closed = False
         self._offshoots: WeakSet[Slots] = WeakSet()
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
     def wait(self, seconds: float) -> tuple[int, float]:
         """Wait up to `seconds` until some are free: how many (0 if none is), and how many seconds a
@@ -84,26 +85,38 @@ class Slots:
             self._in_hand += number
             return True
 
-    # All are told: the one consumer that would be told may find its queue empty.
-
     def end(self) -> None:
         """Count a message as done with by a thread."""
-        with self._changed:
-            now = _now()
-            self._pace += (now - self._last - self._pace) * _WEIGHT
-            self._last = now
-            if self._unload is not None:
-                self._ahead = min(_AHEAD, int(_HORIZON / max(self._pace, 1e-9)))
-            self._in_hand -= 1
-            if self._room():
-                self._changed.notify_all()
+        self._free(1, ended=True)
 
     def give_back(self, number: int) -> None:
         """Count `number` messages as given back."""
-        with self._changed:
+        self._free(number, ended=False)
+
+    def _free(self, number: int, ended: bool) -> None:
+        # Time limits and aborts throw an exception into the thread, which arrives when some call has
+        # returned: a condition's own `with` would then leave the lock behind.
+        lock = self._lock
+        try:
+            lock.acquire()
             self._in_hand -= number
+            if ended:
+                self._measure()
             if self._room():
+                # All of them: one may find its queue empty.
                 self._changed.notify_all()
+        finally:
+            try:
+                lock.release()
+            except RuntimeError:  # the exception came before the lock
+                pass
+
+    def _measure(self) -> None:
+        now = _now()
+        self._pace += (now - self._last - self._pace) * _WEIGHT
+        self._last = now
+        if self._unload is not None:
+            self._ahead = min(_AHEAD, int(_HORIZON / max(self._pace, 1e-9)))
 
     def _slow_down(self) -> None:
         with self._changed:

@@ -109,6 +109,10 @@ class LMDBConsumer(Consumer):
             return
         try:
             end(message)
+            if message.half_told:
+                self.logger.warning(
+                    "The end of message %r was interrupted: it runs again.", message.message_id
+                )
         except ClaimLost:
             self.logger.warning("Message %r is not in hand any more.", message.message_id)
 

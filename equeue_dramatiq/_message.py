@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ class LMDBMessage(MessageProxy):
         record: the claim, a `equeue_core.Record`.
         store: the handle on the store that it is in.
         holds_result: whether its result is to be committed with its end.
+        half_told: whether an exception from outside (a time limit, an abort) came while middleware was
+            told of its end.
         redelivered: whether it was delivered before, and given back or lost by a crash.
     """
 
@@ -45,6 +48,7 @@ class LMDBMessage(MessageProxy):
         self.store = store
         self._slots: Slots | None = slots
         self.holds_result = False
+        self.half_told = False
         self._held: list[Held] = []
         self._after: list[Callable[[], None]] = []
 
@@ -63,9 +67,14 @@ class LMDBMessage(MessageProxy):
         can wait for it.
         """
         self.holds_result = with_result
+        self.half_told = True
         self._held.clear()
         self._after.clear()
         _current.message = self
+
+    def told(self) -> None:
+        """All middleware was told of the end."""
+        self.half_told = False
 
     def hold(self, operation: Held, after: Callable[[], None] | None = None) -> None:
         """Have `operation` committed with the end, and `after` called then."""
@@ -94,13 +103,22 @@ class LMDBMessage(MessageProxy):
     # Its end
 
     def ack(self) -> None:
-        """The message is done.
+        """The message is done; or it runs again, if it is half told, as its retry may be missing.
 
         Raises:
             BrokerConnectionError: nothing was written; try again.
             ClaimLost: it is not in hand any more.
         """
-        self._end(self.record.ack, lambda transaction: transaction.ack(self.record))
+        if self.half_told:
+            self._held.clear()
+            self._after.clear()
+            error = self._exception
+            self._end(
+                lambda: self.record.nack(error),
+                lambda transaction: transaction.nack(self.record, error),
+            )
+        else:
+            self._end(self.record.ack, lambda transaction: transaction.ack(self.record))
 
     def reject(self) -> None:
         """The message becomes a dead letter, with the error that it was given.
@@ -133,6 +151,11 @@ class LMDBMessage(MessageProxy):
         except EQueueError as error:
             # It keeps its slot: the thread has it in hand, and will try again.
             raise broker_error(error) from error
+        except BaseException:
+            # From outside, and it ends the thread. What it had in hand is for others, if it is not done.
+            with contextlib.suppress(EQueueError):
+                self.record.release()
+            raise
         self.leave()
 
     def leave(self, ended: bool = True) -> None:

@@ -279,12 +279,16 @@ class LMDBBroker(Broker):
 
     def emit_after(self, signal: str, *args: Any, **kwargs: Any) -> None:
         """Emit a signal; what the middleware puts and stores while it ends a message is held back."""
+        ending = None
         if signal in ("process_message", "skip_message"):
             if isinstance(args[0], LMDBMessage):
-                args[0].begin_end(with_result=not self._audience.listens(self.middleware))
+                ending = args[0]
+                ending.begin_end(with_result=not self._audience.listens(self.middleware))
         elif signal == "consumer_thread_boot":
             self._workers.enter(*args)
         super().emit_after(signal, *args, **kwargs)
+        if ending is not None:
+            ending.told()
 
     # Looking and managing
 

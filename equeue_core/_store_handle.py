@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +25,10 @@ Sync = Literal["full", "normal", "off"] | bool | None
 """What ``sync`` takes: a mode, True for ``"full"``, False for ``"off"``, None for the store's
 own.
 """
+
+
+_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
+"""What a server's address begins with; it would be a directory as well."""
 
 
 class Store:
@@ -51,8 +56,10 @@ class Store:
         map_size: int | None = None,
         allow_network_fs: bool = False,
     ) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"a store's path is a str or an os.PathLike, not {path!r}")
         text = os.fspath(path)
-        if not isinstance(text, str) or not text or "\0" in text:
+        if not isinstance(text, str) or not text or "\0" in text or _URL.match(text):
             raise ValueError(f"a store's path is the name of a directory, not {path!r}")
         self.path = text
         # Relative to where it was made, not to where the process is at its first use.
@@ -182,7 +189,7 @@ class Store:
         return _rebuild, (type(self), *arguments)
 
     def __repr__(self) -> str:
-        return f"<Store at {self.path!r}{', closed' if self._closed else ''}>"
+        return f"<Store at {self._absolute!r}{', closed' if self._closed else ''}>"
 
 
 def _rebuild(

@@ -125,6 +125,15 @@ def test_what_is_no_path_is_refused(make: Any, bad: Any) -> None:
 
 
 @pytest.mark.contract("BAD-02")
+@pytest.mark.parametrize(
+    "url", ["redis://localhost:6379/0", "amqp://localhost", "file:///srv/jobs"]
+)
+def test_a_servers_address_is_no_path(url: str) -> None:
+    with pytest.raises(ValueError, match="name of a directory"):
+        Store(url)
+
+
+@pytest.mark.contract("BAD-02")
 def test_a_path_with_a_nul_is_refused(tmp_path: Path) -> None:
     with pytest.raises((ValueError, OSError)):
         Queue(f"{tmp_path}/a\0b").stats()

@@ -104,6 +104,7 @@ def test_the_working_directory_may_change(
         monkeypatch.chdir(elsewhere)
         used.put("y")
         assert drain(unused) == ["x", "y"]
+        assert repr(str(path)) in repr(used.store)
         with Queue(path) as absolute:
             assert_one_store(used, absolute)
     assert not (elsewhere / "store").exists()

@@ -93,7 +93,11 @@ def backup(environment: Environment, destination: str) -> None:
     # Made under another directory and moved at the end: half a copy must not be taken for a backup.
     partial_copy = os.path.join(destination, PARTIAL)
     shutil.rmtree(partial_copy, ignore_errors=True)
-    if not _files.is_empty_directory(destination):
+    try:
+        is_empty = _files.is_empty_directory(destination)
+    except OSError as error:
+        raise _files.access_error(destination, error) from error
+    if not is_empty:
         raise StoreAccessError(f"{destination!r} is not an empty directory: back up to a new one")
     try:
         os.makedirs(partial_copy, mode=0o700, exist_ok=True)

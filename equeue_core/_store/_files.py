@@ -213,5 +213,6 @@ def sync_directory(directory: str) -> None:
 
 
 def is_empty_directory(path: str) -> bool:
-    """Whether `path` is missing or holds nothing."""
-    return not Path(path).exists() or not any(Path(path).iterdir())
+    """Whether `path` is missing, or a directory that holds nothing."""
+    place = Path(path)
+    return not place.exists() or (place.is_dir() and not any(place.iterdir()))

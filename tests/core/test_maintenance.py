@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from equeue_core import Queue, Store, StoreBusy, StoreError, StoreOptionError
+from equeue_core import (
+    Queue,
+    Store,
+    StoreAccessError,
+    StoreBusy,
+    StoreError,
+    StoreOptionError,
+)
 from tests.contract.helpers import (
     LATER,
     assert_counts,
@@ -73,6 +80,9 @@ def test_a_backup_goes_into_a_new_or_empty_directory(store: Store, tmp_path: Pat
     with pytest.raises((StoreError, OSError, ValueError)):
         store.backup(full)
     assert os.listdir(full) == ["notes.txt"]
+    with pytest.raises(StoreAccessError, match="not an empty directory"):
+        store.backup(full / "notes.txt")
+    assert (full / "notes.txt").read_text() == "precious"
 
 
 @pytest.mark.contract("MNT-01")

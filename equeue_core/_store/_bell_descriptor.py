@@ -21,9 +21,9 @@ if sys.platform != "win32":
     import fcntl
     import termios
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE)
+NO_BELL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOENT)
 """A full disk has no room for a new FIFO, nor for a page of the sleepers' file; a limit of the process has
-the same effect."""
+the same effect. In a directory that is being removed there is nothing: the next look at the store says so."""
 
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _INT = struct.Struct("i")

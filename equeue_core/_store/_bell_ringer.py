@@ -14,7 +14,7 @@ from equeue_core._store._bell_counts import (
     hang_ups,
     next_hang_up,
 )
-from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, empty, open_file
+from equeue_core._store._bell_descriptor import NO_BELL, Descriptor, empty, open_file
 from equeue_core._store._wait_poller import (
     EpollPoller,
     GeventPoller,
@@ -114,7 +114,7 @@ class Ringer:
         try:
             return self.counts(slot)[slot]
         except OSError as error:
-            if error.errno in NO_ROOM:  # then nobody can be counted here
+            if error.errno in NO_BELL:  # then nobody can be counted here
                 return 0
             raise
 

@@ -246,8 +246,8 @@ class Environment:
         if os.fstat(self._lock_fd).st_nlink == 0:
             self._look_again_at = 0.0
             raise StoreRemoved(
-                f"the store at {self.directory} was removed while it was in use: close the handle and "
-                "make a new one"
+                f"the store at {self.directory} was removed while it was in use: restart this process, or "
+                "close the handle and make a new one"
             )
 
     def ledger(self, queue_id: int) -> Ledger:

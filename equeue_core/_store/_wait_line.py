@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from equeue_core._store._bell_counts import GENERATION, LISTENING, MAXIMUM, hang_ups
-from equeue_core._store._bell_descriptor import NO_ROOM, Descriptor, bytes_waiting, open_fifo
+from equeue_core._store._bell_descriptor import NO_BELL, Descriptor, bytes_waiting, open_fifo
 from equeue_core._store._wait_poller import NAP
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Line:
             self.blind = any(changes)  # what the store itself has to tell can wait
 
     def fail(self, error: OSError) -> None:
-        if error.errno not in NO_ROOM:
+        if error.errno not in NO_BELL:
             raise error
         self.blind = True
 

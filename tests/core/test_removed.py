@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from pathlib import Path
@@ -64,6 +65,23 @@ def test_a_waiting_consumer_notices(store_path: Path) -> None:
         wait_until(lambda: is_removed(store_path), "the directory is gone")
         waiter.join(WATCHDOG)
         assert raised
+
+
+@pytest.mark.contract("HND-12")
+def test_a_consumer_that_begins_to_wait_notices(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_fifo = os.mkfifo
+
+    def make_fifo_too_late(path: str, mode: int) -> None:
+        shutil.rmtree(store_path)
+        make_fifo(path, mode)
+
+    with Queue(store_path) as queue:
+        queue.stats()
+        monkeypatch.setattr(os, "mkfifo", make_fifo_too_late)
+        with pytest.raises(StoreRemoved):
+            queue.get(timeout=WATCHDOG)
 
 
 @pytest.mark.contract("HND-12")

@@ -293,7 +293,9 @@ class LMDBBroker(Broker):
     # Looking and managing
 
     def stats(self, queue_name: str) -> dict[str, int]:
-        """Messages of a queue by state, as `equeue_core.Queue.stats` counts them."""
+        """Messages of a queue by state, as `equeue_core.Queue.stats` counts them: those in hand are
+        ``running``, dead letters ``failed``; ``total`` is how many were ever put.
+        """
         with broker_errors():
             commit_held()
             return self.queue(queue_name).stats()
@@ -314,7 +316,12 @@ class LMDBBroker(Broker):
 
         Returns:
             Whether it was found and will not run.
+
+        Raises:
+            TypeError: `message_id` is no text; a message, say.
         """
+        if not isinstance(message_id, str):
+            raise TypeError(f"a message's id is a str, not {type(message_id).__name__}")
         names = self.queues if queue_name is None else [queue_name]
         with broker_errors():
             commit_held()

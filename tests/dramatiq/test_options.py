@@ -130,6 +130,8 @@ def test_a_message_is_cancelled_by_its_id(encoder: Any, store_path: Path) -> Non
         assert not broker.cancel(delayed.message_id, "default")
         assert broker.cancel(delayed.message_id, "other")
         assert not broker.cancel("nobody's")
+        with pytest.raises(TypeError, match="not Message"):
+            broker.cancel(ready)  # type: ignore[arg-type]
         assert broker.get_queue_message_counts("default") == (2, 0, 0)
         assert broker.get_queue_message_counts("other") == (0, 0, 0)
         claimed = next(broker.consume("default", timeout=1000))

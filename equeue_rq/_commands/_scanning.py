@@ -1,4 +1,4 @@
-"""What SSCAN, ZSCAN and their kin are told: a cursor, and options."""
+"""What SCAN, SSCAN, ZSCAN and HSCAN are told: a cursor, and options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from equeue_rq._commands._table import integer
 from equeue_rq._glob import matcher
+from equeue_rq._keyspace import Kind
 from equeue_rq._messages import SYNTAX, CommandError
+
+INVALID_CURSOR = "ERR invalid cursor"
+
+KINDS = {kind.name.lower().encode(): kind for kind in Kind}
+"""The types by the names that TYPE has for them."""
 
 _CURSORS = 1 << 64
 
@@ -18,7 +24,7 @@ def scan_cursor(raw: bytes) -> int:
         CommandError: it is none.
     """
     if not raw.isdigit() or len(raw) > 20 or int(raw) >= _CURSORS:
-        raise CommandError("ERR invalid cursor")
+        raise CommandError(INVALID_CURSOR)
     return int(raw)
 
 
@@ -29,31 +35,55 @@ class ScanOptions:
     Attributes:
         count: about how many elements are looked at.
         pattern: which ones are wanted; None: all.
+        kind: which type is wanted; None: all.
+        values: whether the values are wanted.
     """
 
     count: int = 10
     pattern: bytes | None = None
+    kind: Kind | None = None
+    values: bool = True
 
     def matches(self, name: bytes) -> bool:
         """Whether this element is wanted."""
         return self.pattern is None or matcher(self.pattern)(name)
 
 
-def scan_options(args: list[bytes]) -> ScanOptions:
-    """The options of the scan of one key. Redis reads them when it has found the key.
+def scan_options(args: list[bytes], *more: bytes) -> ScanOptions:
+    """The options of a scan. Redis reads those of the scan of one key when it has found the key.
+
+    Parameters:
+        args: what follows the cursor.
+        more: TYPE or NOVALUES, where they are allowed besides MATCH and COUNT.
 
     Raises:
         CommandError: there is something else.
     """
     options = ScanOptions()
-    for at in range(0, len(args), 2):
-        word = args[at].upper()
-        if at + 1 == len(args) or word not in (b"MATCH", b"COUNT"):
+    words = iter(args)
+    for given in words:
+        word = given.upper()
+        if word not in (b"MATCH", b"COUNT", *more):
+            raise CommandError(SYNTAX)
+        if word == b"NOVALUES":
+            options.values = False
+            continue
+        value = next(words, None)
+        if value is None:
             raise CommandError(SYNTAX)
         if word == b"MATCH":
-            options.pattern = args[at + 1]
-            continue
-        options.count = integer(args[at + 1])
-        if options.count < 1:
-            raise CommandError(SYNTAX)
+            options.pattern = value
+        elif word == b"TYPE":
+            options.kind = _kind(value)
+        else:
+            options.count = integer(value)
+            if options.count < 1:
+                raise CommandError(SYNTAX)
     return options
+
+
+def _kind(name: bytes) -> Kind:
+    kind = KINDS.get(name.lower())
+    if kind is None:
+        raise CommandError(f"ERR unknown type name '{name.decode(errors='replace')}'")
+    return kind

@@ -191,19 +191,7 @@ def hscan(call: Call) -> Reply:
     found = Hash.find(call.db, name)
     if found is None:
         return [b"0", []]
-    with_values = not _take_flag(words, b"NOVALUES")
-    options = scan_options(words)
+    options = scan_options(words, b"NOVALUES")
     following, entries = found.page(start, options.count)
-    wanted = [pair[: 1 + with_values] for pair in entries if options.matches(pair[0])]
+    wanted = [pair[: 1 + options.values] for pair in entries if options.matches(pair[0])]
     return [b"%d" % following, [word for pair in wanted for word in pair]]
-
-
-def _take_flag(words: list[bytes], flag: bytes) -> bool:
-    """Remove an option without a value from among those that have one; whether it was there."""
-    at = 0
-    while at < len(words):
-        if words[at].upper() == flag:
-            del words[at]
-            return True
-        at += 2
-    return False

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from equeue_rq._commands._arguments import MAX_INTEGER, invalid_expiry
-from equeue_rq._commands._scanning import ScanOptions, scan_options
+from equeue_rq._commands._scanning import INVALID_CURSOR, scan_options
 from equeue_rq._commands._table import ONE, Call, command, integer
 from equeue_rq._glob import literal_prefix, matcher
-from equeue_rq._keyspace import Kind, Meta
+from equeue_rq._keyspace import Meta
 from equeue_rq._messages import NO_SUCH_KEY, SYNTAX, CommandError
 from equeue_rq._replies import OK, Reply, Status
 from equeue_rq._types._members import chance
 
 ALL = (1, -1, 1)
 """The keys of a command whose arguments are all keys."""
-
-KINDS = {kind.name.lower().encode(): kind for kind in Kind}
-"""The types by the names that TYPE has for them."""
 
 _SAME = "ERR source and destination objects are the same"
 
@@ -263,11 +260,11 @@ def randomkey(call: Call) -> Reply:
 def scan(call: Call) -> Reply:
     """Go through the names of all keys, some with each call."""
     after = _position(call.args[0])
-    options, kind = _scan_options(call.args[1:])
+    options = scan_options(call.args[1:], b"TYPE")
     prefix = b"" if options.pattern is None else literal_prefix(options.pattern)
     names = []
     for number, meta in enumerate(call.db.all(after, prefix), 1):
-        if kind in (None, meta.kind) and options.matches(meta.name):
+        if options.kind in (None, meta.kind) and options.matches(meta.name):
             names.append(meta.name)
         if number == options.count:
             return [_cursor(call.db.cursor_of(meta.name)), names]
@@ -281,21 +278,6 @@ def _cursor(position: bytes) -> bytes:
 
 def _position(cursor: bytes) -> bytes:
     if not cursor.isdigit() or len(cursor) > _LONGEST_CURSOR:
-        raise CommandError("ERR invalid cursor")
+        raise CommandError(INVALID_CURSOR)
     number = int(cursor)
     return number.to_bytes((number.bit_length() + 7) // 8, "big")
-
-
-def _scan_options(args: list[bytes]) -> tuple[ScanOptions, Kind | None]:
-    kind = None
-    others: list[bytes] = []
-    for at in range(0, len(args), 2):
-        word, value = args[at], args[at + 1 : at + 2]
-        if word.upper() != b"TYPE" or not value:
-            others += [word, *value]
-            continue
-        kind = KINDS.get(value[0].lower())
-        if kind is None:
-            shown = value[0].decode(errors="replace")
-            raise CommandError(f"ERR unknown type name '{shown}'")
-    return scan_options(others), kind

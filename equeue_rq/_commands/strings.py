@@ -6,7 +6,7 @@ from equeue_rq import _long_double
 from equeue_rq._commands._arguments import expiry, expiry_options, set_options
 from equeue_rq._commands._table import ONE, Call, command, integer
 from equeue_rq._keyspace import Keyspace, Kind
-from equeue_rq._messages import NOT_A_FLOAT, CommandError, wrong_arity
+from equeue_rq._messages import NOT_A_FLOAT, SYNTAX, CommandError, wrong_arity
 from equeue_rq._replies import OK, Reply
 
 MAX_INTEGER = (1 << 63) - 1
@@ -331,10 +331,11 @@ def _bit_offset(raw: bytes) -> int:
 def bitcount(call: Call) -> Reply:
     """Count the bits of a string, or a part of it, that are set."""
     name, *part = call.args
-    ends = [integer(each) for each in part[:2]]
     unit = part[2].upper() if len(part) == 3 else b"BYTE"
+    first = [integer(each) for each in part[:1]]
     if len(part) > 3 or unit not in (b"BYTE", b"BIT"):
-        raise CommandError("ERR syntax error")
+        raise CommandError(SYNTAX)
+    ends = first + [integer(each) for each in part[1:2]]
     value = _get(call.db, name) or b""
     bits = int.from_bytes(value, "big")
     start, stop = ends if len(ends) == 2 else (ends[0] if ends else 0, -1)

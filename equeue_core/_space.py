@@ -215,6 +215,11 @@ class Space:
     def _bells(self, keys: Iterable[bytes]) -> tuple[int, ...]:
         return tuple(sorted({bell(self.space_id, key) for key in keys}))
 
+    def wake(self) -> None:
+        """Let those look again who wait through this very handle. It needs no lock, and never waits."""
+        for waiter in list(self._waiters):  # see Queue._shut
+            waiter.kick()
+
     # Closing
 
     def close(self) -> None:
@@ -223,9 +228,8 @@ class Space:
 
     def _shut(self) -> None:
         closed, self._closed = self._closed, True
-        if not closed:  # see Queue._shut
-            for waiter in list(self._waiters):
-                waiter.kick()
+        if not closed:
+            self.wake()
 
     def __enter__(self) -> Self:
         return self

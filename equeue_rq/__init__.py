@@ -1,5 +1,11 @@
-"""The RQ adapter of equeue: not built yet.
+"""The RQ adapter of equeue: all of RQ on a directory, without a Redis server.
 
-This package holds the name. It is to bring a ``redis.Redis`` client whose commands run in this
-process against an equeue store, so that RQ works without a Redis server. Today it is empty.
+`LMDBRedis` is a ``redis.Redis`` whose commands run in this process, on an equeue store. An application
+that says ``Queue(connection=Redis())`` says ``Queue(connection=LMDBRedis("./data"))``, and that is all.
 """
+
+from __future__ import annotations
+
+from equeue_rq.client import LMDBConnection, LMDBConnectionPool, LMDBRedis
+
+__all__ = ["LMDBConnection", "LMDBConnectionPool", "LMDBRedis"]

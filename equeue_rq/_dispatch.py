@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import equeue_rq._commands  # noqa: F401 - fills the table
 from equeue_core import QueueClosed
 from equeue_rq._commands._table import Blocked, Command, Several, find
@@ -45,26 +47,30 @@ def execute(session: Session, words: list[bytes]) -> Reply:
     return reply
 
 
-def execute_all(session: Session, commands: list[list[bytes]]) -> list[Reply]:
-    """The answers to commands that were sent at once, refusals among them as values.
+def execute_all(session: Session, commands: list[list[bytes]]) -> Iterator[Reply]:
+    """The answers to commands that were sent at once, each when it is there, refusals as values.
 
     Raises:
         TimedOut, Disconnected, EQueueError: as for `execute`; those before were run.
     """
     queued = _whole_transaction(session, commands) if len(commands) > 2 else None
     if queued is not None:
-        return [OK, *[QUEUED] * len(queued), _exec(session, queued)]
-    replies: list[Reply] = []
+        reply = _exec(session, queued)
+        yield from [OK, *[QUEUED] * len(queued), reply]
+        return
     position = 0
     while position < len(commands):
-        batch = _batch(session, commands, position)
+        batch = _batch(session, commands, position) if len(commands) > 1 else ()
         if len(batch) > 1:
-            replies += _run_batch(session, batch)
+            yield from _run_batch(session, batch)
             position += len(batch)
             continue
-        replies.append(_value(session, commands[position]))
+        reply = _value(session, commands[position])
+        if type(reply) is Several:
+            yield from reply.replies
+        else:
+            yield reply
         position += 1
-    return replies
 
 
 def _value(session: Session, words: list[bytes]) -> Reply:
@@ -141,7 +147,7 @@ def _batch(session: Session, commands: list[list[bytes]], position: int) -> list
     return batch
 
 
-def _run_batch(session: Session, batch: list[Queued]) -> list[Reply]:
+def _run_batch(session: Session, batch: Sequence[Queued]) -> list[Reply]:
     session.begin(batch[-1][0].name)
     try:
         replies = together(session, batch)
@@ -150,8 +156,3 @@ def _run_batch(session: Session, batch: list[Queued]) -> list[Reply]:
     finally:
         session.end()
     return [replies] * len(batch) if isinstance(replies, CommandError) else list(replies)
-
-
-def replies_of(reply: Reply) -> list[Reply]:
-    """The replies that a command's answer is made of."""
-    return reply.replies if isinstance(reply, Several) else [reply]

@@ -9,20 +9,25 @@ from functools import partial
 from equeue_core import QueueClosed
 from equeue_core.storage import Txn
 from equeue_rq import _mailboxes as mailboxes
-from equeue_rq._replies import Push
+from equeue_rq._replies import Push, Reply
 from equeue_rq._session import Disconnected, Session
 
 _monotonic = time.monotonic  # a reference of our own: applications patch it
 
 
+class NothingToRead(Exception):
+    """Nothing came in time."""
+
+
 def has_message(session: Session, timeout: float | None) -> bool:
-    """Whether there is a message, or one comes within so many seconds (None: for ever).
+    """Whether there is a message, or one comes within so many seconds (None: for ever); or an answer to a
+    command that another thread sends meanwhile.
 
     Raises:
         Disconnected: the session has ended, or ends meanwhile.
         EQueueError: the store refuses the transaction.
     """
-    if session.mail:
+    if session.replies or session.mail:
         return True
     deadline = math.inf if timeout is None else _monotonic() + timeout
     session.begin(session.client.command)
@@ -32,7 +37,7 @@ def has_message(session: Session, timeout: float | None) -> bool:
             bells = [mailboxes.bell(session.id)]
             found = session.space.wait(bells, partial(_look, session), left)
             session.listen()
-            if not found or session.mail or _take(session):
+            if not found or session.replies or session.mail or _take(session):
                 return bool(found)
     except QueueClosed:
         raise Disconnected("the connection was closed") from None
@@ -40,17 +45,25 @@ def has_message(session: Session, timeout: float | None) -> bool:
         session.end()
 
 
-def next_message(session: Session, timeout: float | None) -> Push | None:
-    """The next message; None if none comes within so many seconds (None: for ever).
+def next_reply(session: Session, timeout: float | None) -> Reply:
+    """The next answer, or message if there is none.
 
     Raises:
+        NothingToRead: neither comes within so many seconds (None: for ever).
         Disconnected, EQueueError: as for `has_message`.
     """
-    return Push(session.mail.popleft()) if has_message(session, timeout) else None
+    while has_message(session, timeout):
+        try:
+            return session.replies.popleft() if session.replies else Push(session.mail.popleft())
+        except IndexError:  # another thread reads as well
+            pass
+    raise NothingToRead
 
 
 def _look(session: Session, txn: Txn) -> bool | None:
-    return True if session.is_called() else mailboxes.has_mail(txn, session.client.id)
+    if session.replies or session.is_called():
+        return True
+    return mailboxes.has_mail(txn, session.client.id)
 
 
 def _take(session: Session) -> bool:

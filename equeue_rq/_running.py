@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -132,7 +132,9 @@ def commit(session: Session, operation: Callable[[Txn], Any], adds: int) -> Any:
 
 
 def together(
-    session: Session, queued: list[Queued], watched: dict[tuple[int, bytes], int] | None = None
+    session: Session,
+    queued: Sequence[Queued],
+    watched: dict[tuple[int, bytes], int] | None = None,
 ) -> Reply:
     """The answers of commands in one transaction, refusals among them as values; None if a watched key
     has changed.
@@ -159,7 +161,7 @@ def together(
 def _run_together(
     session: Session,
     number: int,
-    queued: list[Queued],
+    queued: Sequence[Queued],
     watched: dict[tuple[int, bytes], int] | None,
     writes: bool,
     txn: Txn,

@@ -16,6 +16,7 @@ from equeue_rq._mailboxes import Kind
 
 if TYPE_CHECKING:
     from equeue_rq._commands._table import Command
+    from equeue_rq._replies import Reply
 
 _getpid = os.getpid
 _wall = time.time  # a reference of our own: applications patch time.time
@@ -39,8 +40,8 @@ class Disconnected(Exception):
 class Session:
     """The state of one connection to a store.
 
-    A thread uses it at a time, except that `close` may be called at any time, from anywhere. In a forked
-    child the parent's session is nobody's.
+    A thread uses it at a time, except that one may read messages while another one subscribes, and that
+    `close` may be called at any time, from anywhere. In a forked child the parent's session is nobody's.
 
     Parameters:
         path: the store's directory.
@@ -56,7 +57,7 @@ class Session:
         broken: a command since MULTI was refused, so EXEC will be.
         subscriptions: the channels and patterns it listens to, each kind in the order of subscribing.
         mail: messages that were taken from its mailbox.
-        running: how many commands of it are under way.
+        replies: answers that were not read yet.
     """
 
     pid = 0
@@ -71,7 +72,8 @@ class Session:
         self.patience: float | None = None
         self.subscriptions: dict[Kind, dict[bytes, None]] = {kind: {} for kind in Kind}
         self.mail: deque[list[bytes]] = deque()
-        self.running = 0
+        self.replies: deque[Reply] = deque()
+        self._under_way: list[str] = []
         self._place: Place | None = None
         self._calls = 0
         self._closed = False
@@ -152,7 +154,7 @@ class Session:
         Raises:
             Disconnected: the session was closed, or killed.
         """
-        self.running += 1
+        self._under_way.append(name)
         client = self.client
         if not client.id:
             self.open()
@@ -163,8 +165,8 @@ class Session:
 
     def end(self) -> None:
         """A command has ended, in whatever way."""
-        self.running -= 1
-        if self._closed and not self.running:
+        self._under_way.pop()
+        if self._closed and not self._under_way:
             self._leave()
         if _unburied:
             bury()
@@ -204,7 +206,7 @@ class Session:
             return
         self._closed = True
         self.space.close()
-        if not self.running:  # otherwise the thread that runs the command does it
+        if not self._under_way:  # otherwise the thread that runs the command does it
             self._leave()
 
     def _leave(self) -> None:

@@ -253,6 +253,19 @@ class Keyspace:
                 if not meta.expires or meta.expires > self.now:
                     yield meta
 
+    def all_there_are(self) -> Iterator[Meta]:
+        """The same, with those that have expired and were not removed yet."""
+        for key, raw in scan(self.txn, self._meta):
+            yield _unpack(_name(key[len(self._meta) :], raw), raw)
+
+    def size(self) -> int:
+        """How many keys there are, expired ones that were not removed yet among them."""
+        return sum(1 for _ in scan(self.txn, self._meta))
+
+    def expiring(self) -> int:
+        """How many of them will expire, or have."""
+        return sum(_RECORD.unpack_from(raw)[3] > 0 for _, raw in scan(self.txn, self._meta))
+
     @staticmethod
     def cursor_of(name: bytes) -> bytes:
         """What orders the keys: to go on behind this one."""
@@ -276,6 +289,15 @@ def take_id(txn: Txn) -> int:
     number = 1 if raw is None else int(_U64.unpack(raw)[0])
     txn.put(NEXT_ID, _U64.pack(number + 1))
     return number
+
+
+def delete_elements(txn: Txn, meta: Meta) -> None:
+    """Remove all elements of a deleted key now."""
+    if meta.key_id:
+        with txn.cursor() as cursor:
+            while _delete_some(cursor, meta.elements):
+                pass
+        txn.delete(GARBAGE + _U64.pack(meta.key_id))
 
 
 def sweep(txn: Txn, now: int) -> None:

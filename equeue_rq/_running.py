@@ -103,7 +103,7 @@ def run_inside(db: Keyspace, session: Session, words: list[bytes]) -> Reply:
         CommandError: it was refused.
     """
     command, args = find(words)
-    if "noscript" in command.flags or "connection" in command.flags:
+    if "noscript" in command.flags or command.name == "SELECT":
         raise CommandError("ERR This Redis command is not allowed from script")
     reply = command.run(Call(db, args, session, command.name))
     return reply.otherwise if isinstance(reply, Blocked) else reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from dramatiq import Message
@@ -18,7 +19,10 @@ from equeue_dramatiq._message import LMDBMessage
 
 if TYPE_CHECKING:
     from equeue_dramatiq._slots import Slots
+    from equeue_dramatiq._turns import Turns
     from equeue_dramatiq.broker import LMDBBroker
+
+_NO_TURNS = nullcontext()
 
 
 class LMDBConsumer(Consumer):
@@ -30,10 +34,17 @@ class LMDBConsumer(Consumer):
         queue: the core's queue.
         slots: how many messages may be in hand.
         timeout: milliseconds to wait for a message.
+        turns: in which threads end short messages.
     """
 
     def __init__(
-        self, broker: LMDBBroker, queue_name: str, queue: Queue[bytes], slots: Slots, timeout: int
+        self,
+        broker: LMDBBroker,
+        queue_name: str,
+        queue: Queue[bytes],
+        slots: Slots,
+        timeout: int,
+        turns: Turns,
     ) -> None:
         self.logger = get_logger(__name__, type(self))
         self.broker = broker
@@ -41,6 +52,8 @@ class LMDBConsumer(Consumer):
         self.timeout = timeout
         self._queue = queue
         self._slots = slots
+        self._turns = turns
+        self._ends_in: AbstractContextManager[None] = turns
         self._claimed: deque[Record[bytes]] = deque()
 
     def __next__(self) -> MessageProxy | None:
@@ -63,6 +76,8 @@ class LMDBConsumer(Consumer):
             records = self._queue.get_many(room, patience)
         except QueueEmpty:
             return
+        # Where ends are flushed to the disk, threads share the flush: they must not wait for each other.
+        self._ends_in = self._turns if self._queue.store.sync == "off" else _NO_TURNS
         if self._slots.take(len(records)):
             self._claimed.extend(records)
         else:  # the worker began to stop meanwhile
@@ -84,7 +99,7 @@ class LMDBConsumer(Consumer):
             del message.options["eta"]
         if message.queue_name != self.queue_name:
             message = message.copy(queue_name=self.queue_name)
-        proxy = LMDBMessage(message, record, self._queue.store, self._slots)
+        proxy = LMDBMessage(message, record, self._queue.store, self._slots, self._ends_in)
         if was_delayed:
             self.broker.emit_before("delay_message", proxy)
         return proxy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from dramatiq import Message
@@ -40,13 +41,19 @@ class LMDBMessage(MessageProxy):
     """
 
     def __init__(
-        self, message: Message[Any], record: Record[bytes], store: Store, slots: Slots
+        self,
+        message: Message[Any],
+        record: Record[bytes],
+        store: Store,
+        slots: Slots,
+        turns: AbstractContextManager[None],
     ) -> None:
         super().__init__(message)
         self.record = record
         self.redelivered = record.attempt > 1
         self.store = store
         self._slots: Slots | None = slots
+        self._turns = turns
         self.holds_result = False
         self.half_told = False
         self._held: list[Held] = []
@@ -136,14 +143,15 @@ class LMDBMessage(MessageProxy):
     def _end(self, alone: Callable[[], None], together: Held) -> None:
         _current.message = None
         try:
-            if self._held:
-                self._held.append(together)
-                try:
-                    self.commit_held()
-                finally:
-                    del self._held[-1:]
-            else:
-                alone()
+            with self._turns:
+                if self._held:
+                    self._held.append(together)
+                    try:
+                        self.commit_held()
+                    finally:
+                        del self._held[-1:]
+                else:
+                    alone()
         except ClaimLost:
             self._held.clear()
             self.leave()

@@ -28,6 +28,7 @@ from equeue_dramatiq._handles import open_store, whole
 from equeue_dramatiq._message import LMDBMessage, commit_held, ending_message
 from equeue_dramatiq._middleware import Audience
 from equeue_dramatiq._puts import Batch, Put, due, rank, run_together
+from equeue_dramatiq._turns import Turns
 from equeue_dramatiq._workers import Workers
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class LMDBBroker(Broker):
             self._queue_options["keep_failed"] = kept / 1000
         self._handles: dict[str, Queue[bytes]] = {}
         self._workers = Workers()
+        self._turns = Turns()
         self._batch = Batch()
         self._audience = Audience()
         self.namespace = namespace
@@ -266,7 +268,8 @@ class LMDBBroker(Broker):
         if queue_name != q_name(queue_name):
             return DelayConsumer(timeout)
         slots = self._workers.slots(prefetch)
-        return LMDBConsumer(self, queue_name, self.queue(queue_name), slots, timeout)
+        queue = self.queue(queue_name)
+        return LMDBConsumer(self, queue_name, queue, slots, timeout, self._turns)
 
     def emit_before(self, signal: str, *args: Any, **kwargs: Any) -> None:
         """Emit a signal; what concerns workers is noted here."""

@@ -9,6 +9,7 @@ import pytest
 
 from equeue_rq._session import Session
 from tests import _servers
+from tests.rq._helpers import Caller
 from tests.rq.differential import Pair, ServerClient, StoreClient
 
 
@@ -42,3 +43,9 @@ def pair(
     yield Pair(servers, stores)
     for client in (*servers, *stores):
         client.close()
+
+
+@pytest.fixture
+def call(session: Session) -> Caller:
+    """Commands to a new store, as calls."""
+    return Caller(session)

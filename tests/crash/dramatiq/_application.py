@@ -88,10 +88,11 @@ class Application:
         self._add(self.mark, "urgent", priority=-10)
         self._add(self.hold, "hold_in_other", queue_name="other")
         self._add(self.mark, "mark_in_other", queue_name="other")
-        self._add(self.hold, "hold_and_fail", max_retries=1, min_backoff=1, max_backoff=1)
+        self._add(self.hold, "hold_and_fail", max_retries=1)
 
     def _add(self, function: Callable[..., None], name: str = "", **options: Any) -> None:
         name = name or function.__name__
+        options = {"min_backoff": 1, "max_backoff": 20, **options}
         dramatiq.actor(function, actor_name=name, broker=self.broker, **options)
 
     def message(self, actor: str, token: object, *arguments: Any) -> Message[Any]:

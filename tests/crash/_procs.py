@@ -15,7 +15,7 @@ from pathlib import Path
 
 WATCHDOG = 120.0
 _ROOT = Path(__file__).parents[__name__.count(".")]
-_RUN = f"{__name__.rpartition('.')[0]}._run"
+RUN = f"{__name__.rpartition('.')[0]}._run"
 
 
 class Child:
@@ -31,7 +31,7 @@ class Child:
         self.name = f"{function.__module__}:{function.__name__}"
         path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", _RUN, self.name, *map(str, args)],
+            [*prefix, sys.executable, "-m", RUN, self.name, *map(str, args)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

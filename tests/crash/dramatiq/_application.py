@@ -83,8 +83,10 @@ class Application:
         self.broker = LMDBBroker(path or directory / "store", **options)
         self.broker.add_middleware(CurrentMessage())
         self.broker.add_middleware(self.witness)
-        for function in (self.mark, self.hold, self.nap, self.block, self.poison, self.fails_once):
+        for function in (self.mark, self.hold, self.nap, self.block, self.fails_once):
             self._add(function)
+        self._add(self.poison)
+        self._add(self.forks)
         self._add(self.mark, "urgent", priority=-10)
         self._add(self.hold, "hold_in_other", queue_name="other")
         self._add(self.mark, "mark_in_other", queue_name="other")
@@ -150,3 +152,15 @@ class Application:
         """Fail, and succeed when it is run again."""
         if not CurrentMessage.get_current_message().options.get("retries"):
             raise dramatiq.Retry(delay=50)
+
+    def forks(self, token: str) -> None:
+        """Send a message from a child."""
+        pid = os.fork()
+        if not pid:
+            status = 1
+            try:
+                self.send("mark", f"{token}-child")
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(pid, 0)[1] == 0

@@ -311,8 +311,8 @@ def _pop_or_wait(call: Call, left: bool) -> Reply:
 @command("BLMPOP", -5, "write", "blocking")
 def blmpop(call: Call) -> Reply:
     """Take entries of the first of several lists that has some; wait until one has."""
-    timeout = _timeout(call.args[0])
     names, left, count = _lists_and_count(call.args[1:])
+    timeout = _timeout(call.args[0])
     popped = _pop_any(call, names, left, count)
     return Blocked(names, timeout) if popped is None else popped
 

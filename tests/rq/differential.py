@@ -169,14 +169,20 @@ class Pair:
     def run(self, steps: Iterable[Words]) -> None:
         """Take each step on both sides, and compare the answers; then all that is in the keys."""
         taken: list[str] = []
+        queued: tuple[list[Words], list[Words]] = ([], [])
         for words in steps:
             which = int(isinstance(words, Second))
             taken.append(("second: " if which else "") + " ".join(map(_shown, words)))
             wanted = _answer(self.servers[which], words)
             got = _answer(self.stores[which], words)
-            assert _agree(words, wanted, got), "\n".join(
-                ["after", *taken, f"the server: {wanted!r}", f"the store:  {got!r}"]
-            )
+            if wanted == _QUEUED:
+                queued[which].append(words)
+            elif words and words[0].upper() in (b"EXEC", b"DISCARD", b"RESET"):
+                same = _agree_all(queued[which], wanted, got)
+                queued[which].clear()
+                assert same, _difference(taken, wanted, got)
+                continue
+            assert _agree(words, wanted, got), _difference(taken, wanted, got)
         self._compare_all("\n".join(taken))
 
     def run_text(self, text: str) -> None:
@@ -207,6 +213,8 @@ def _reading(kind: bytes, name: bytes) -> list[Words]:
     }[kind]
 
 
+_QUEUED = Same.status(b"QUEUED")
+
 _SCANS = {b"SCAN": 1, b"HSCAN": 2, b"SSCAN": 2, b"ZSCAN": 2}
 """Where the cursor is. They are repeated until they have shown everything."""
 
@@ -230,8 +238,7 @@ def _answer(client: ServerClient | StoreClient, words: Words) -> Any:
     name = words[0].upper() if words else b""
     if name in _SCANS:
         return _scan_all(client, words, name)
-    reply = client.call(words)
-    return _ordered(name, reply) if isinstance(reply, list) else reply
+    return _ordered(name, client.call(words))
 
 
 def _scan_all(client: ServerClient | StoreClient, words: Words, name: bytes) -> Any:
@@ -247,7 +254,9 @@ def _scan_all(client: ServerClient | StoreClient, words: Words, name: bytes) -> 
             return _ordered(name, found)
 
 
-def _ordered(name: bytes, reply: list[Any]) -> Any:
+def _ordered(name: bytes, reply: Any) -> Any:
+    if not isinstance(reply, list):
+        return reply
     if name in _ANY_ORDER:
         return sorted(reply)
     if name in _PAIRS and not len(reply) % 2:
@@ -260,6 +269,21 @@ def _agree(words: Words, wanted: Any, got: Any) -> bool:
     if unit is None or type(wanted) is not int or type(got) is not int or min(wanted, got) < 0:
         return bool(wanted == got and type(wanted) is type(got))
     return abs(wanted - got) * unit < _CLOCK_SLACK
+
+
+def _agree_all(queued: list[Words], wanted: Any, got: Any) -> bool:
+    """The same for what EXEC answers: the answers to the commands since MULTI."""
+    if not isinstance(wanted, list) or not isinstance(got, list):
+        return bool(wanted == got and type(wanted) is type(got))
+    answers = zip(queued, wanted, got, strict=False)
+    return len(queued) == len(wanted) == len(got) and all(
+        _agree(words, *(_ordered(words[0].upper(), each) for each in pair))
+        for words, *pair in answers
+    )
+
+
+def _difference(taken: list[str], wanted: Any, got: Any) -> str:
+    return "\n".join(["after", *taken, f"the server: {wanted!r}", f"the store:  {got!r}"])
 
 
 def _shown(word: bytes) -> str:
@@ -291,6 +315,30 @@ def maybe(*parts: str | st.SearchStrategy[Any]) -> st.SearchStrategy[Words]:
 def words(text: str) -> st.SearchStrategy[bytes]:
     """One of these words; which are quoted as for a shell. A repeated one is taken more often."""
     return st.sampled_from([word.encode() for word in shlex.split(text)])
+
+
+def transactions(
+    commands: st.SearchStrategy[Words], watched: st.SearchStrategy[bytes]
+) -> st.SearchStrategy[list[Words]]:
+    """Steps: WATCH, something that the other client does, MULTI, commands, EXEC."""
+    commands = commands.filter(lambda words: words[0].upper() not in _SCANS)
+    watching = st.one_of(st.just([]), some(watched).map(lambda names: [[b"WATCH", *names]]))
+    between = st.lists(commands.map(Second), max_size=1)
+    end = words("EXEC EXEC EXEC DISCARD UNWATCH").map(lambda word: [[word]])
+    inside = st.lists(commands, max_size=5)
+    return st.tuples(watching, between, st.just([[b"MULTI"]]), inside, end).map(
+        lambda parts: [step for part in parts for step in part]
+    )
+
+
+def steps(
+    commands: st.SearchStrategy[Words], *others: st.SearchStrategy[list[Words]], most: int = 40
+) -> st.SearchStrategy[list[Words]]:
+    """Commands in a row, with such steps of `others` in between."""
+    one = commands.map(lambda words: [words])
+    return st.lists(st.one_of(one, one, one, *others), min_size=1, max_size=most).map(
+        lambda parts: [step for part in parts for step in part]
+    )
 
 
 def _flat(parts: Iterable[bytes | Words]) -> Words:

@@ -26,6 +26,8 @@ _STRING = keys("s t")
 _LIST = keys("k l")
 _HASH = keys("h i")
 _ANY = words("s t k l h i other nothing ''")
+WATCHED = words("s t k l h i")
+"""Keys of all of them."""
 _OFFSETS = words("0 1 2 5 20 -1 7 x")
 
 _LASTS = st.one_of(

@@ -6,23 +6,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rq.differential import Pair, Words
-from tests.rq.families_a import HASHES, KEYS, LISTS, STRINGS
+from tests.rq.differential import Pair, Words, steps, transactions
+from tests.rq.families_a import BLOCKING, HASHES, KEYS, LISTS, STRINGS, WATCHED
 
 _FAMILIES = {
     "strings": st.one_of(STRINGS, STRINGS, KEYS),
     "hashes": st.one_of(HASHES, HASHES, HASHES, KEYS),
-    "lists": st.one_of(LISTS, LISTS, LISTS, KEYS),
-    "all": st.one_of(STRINGS, HASHES, LISTS, KEYS),
+    "lists": st.one_of(LISTS, LISTS, LISTS, BLOCKING, KEYS),
+    "all": st.one_of(STRINGS, HASHES, LISTS, BLOCKING, KEYS),
 }
 
 
 @pytest.mark.parametrize("family", _FAMILIES)
 def test_random_commands_get_the_same_answers(pair: Pair, family: str) -> None:
-    @given(steps=st.lists(_FAMILIES[family], min_size=1, max_size=40))
+    @given(taken=steps(_FAMILIES[family]))
     @settings(max_examples=150)
-    def compare(steps: list[Words]) -> None:
+    def compare(taken: list[Words]) -> None:
         pair.reset()
-        pair.run(steps)
+        pair.run(taken)
+
+    compare()
+
+
+@pytest.mark.parametrize("family", _FAMILIES)
+def test_random_transactions_get_the_same_answers(pair: Pair, family: str) -> None:
+    commands = _FAMILIES[family]
+
+    @given(taken=steps(commands, transactions(commands, WATCHED), most=15))
+    @settings(max_examples=100)
+    def compare(taken: list[Words]) -> None:
+        pair.reset()
+        pair.run(taken)
 
     compare()

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dramatiq import Message
 from dramatiq.broker import Consumer, MessageProxy
@@ -19,7 +19,6 @@ from equeue_dramatiq._message import LMDBMessage
 
 if TYPE_CHECKING:
     from equeue_dramatiq._slots import Slots
-    from equeue_dramatiq._turns import Turns
     from equeue_dramatiq.broker import LMDBBroker
 
 _NO_TURNS = nullcontext()
@@ -34,7 +33,6 @@ class LMDBConsumer(Consumer):
         queue: the core's queue.
         slots: how many messages may be in hand.
         timeout: milliseconds to wait for a message.
-        turns: in which threads end short messages.
     """
 
     def __init__(
@@ -44,7 +42,6 @@ class LMDBConsumer(Consumer):
         queue: Queue[bytes],
         slots: Slots,
         timeout: int,
-        turns: Turns,
     ) -> None:
         self.logger = get_logger(__name__, type(self))
         self.broker = broker
@@ -52,8 +49,7 @@ class LMDBConsumer(Consumer):
         self.timeout = timeout
         self._queue = queue
         self._slots = slots
-        self._turns = turns
-        self._ends_in: AbstractContextManager[None] = turns
+        self._ends_in: AbstractContextManager[None] = slots.turns
         self._claimed: deque[Record[bytes]] = deque()
 
     def __next__(self) -> MessageProxy | None:
@@ -61,12 +57,21 @@ class LMDBConsumer(Consumer):
             if not self._claimed:
                 self._claim()
             while self._claimed:
-                message = self._open(self._claimed.popleft())
+                message = self._next_claimed()
                 if message is not None:
                     return message
         except EQueueError as error:
             raise broker_error(error) from error
         return None
+
+    def _next_claimed(self) -> LMDBMessage | None:
+        message = None
+        try:
+            message = self._open(self._claimed.popleft())
+        finally:
+            if message is None:
+                self._slots.give_back(1)
+        return message
 
     def _claim(self) -> None:
         room, patience = self._slots.wait(self.timeout / 1000)
@@ -77,7 +82,7 @@ class LMDBConsumer(Consumer):
         except QueueEmpty:
             return
         # Where ends are flushed to the disk, threads share the flush: they must not wait for each other.
-        self._ends_in = self._turns if self._queue.store.sync == "off" else _NO_TURNS
+        self._ends_in = self._slots.turns if self._queue.store.sync == "off" else _NO_TURNS
         if self._slots.take(len(records)):
             self._claimed.extend(records)
         else:  # the worker began to stop meanwhile
@@ -86,12 +91,11 @@ class LMDBConsumer(Consumer):
     def _open(self, record: Record[bytes]) -> LMDBMessage | None:
         """The claimed message; None if it cannot be decoded: then it is a dead letter."""
         try:
-            message = Message.decode(record.payload)
+            message = _decode(record.payload)
         except DecodeError as error:
             self.logger.exception(
                 "A message of %r cannot be decoded: dead letter.", self.queue_name
             )
-            self._slots.give_back(1)
             record.fail(error.__cause__ or error)
             return None
         was_delayed = isinstance(message.options.get("eta"), (int, float))
@@ -178,6 +182,18 @@ class DelayConsumer(Consumer):
     def close(self) -> None:
         """End the current wait."""
         self._closed.set()
+
+
+def _decode(payload: bytes) -> Message[Any]:
+    """The message.
+
+    Raises:
+        DecodeError: it is none, or one that a worker would stumble over, each time it is delivered.
+    """
+    message: Message[Any] = Message.decode(payload)
+    if not isinstance(message.actor_name, str) or not isinstance(message.options, dict):
+        raise DecodeError("the actor's name is no text, or the options are no dict", payload, None)
+    return message
 
 
 def give_back(store: Store, records: list[Record[bytes]]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from time import monotonic as _now
 from weakref import WeakSet
 
+from equeue_dramatiq._turns import Turns
+
 _AHEAD = 64
 """Messages that may be claimed before a thread is free for them, at most."""
 
@@ -36,6 +38,7 @@ class Slots:
 
     def __init__(self, number: int, unload: Callable[[], None] | None = None) -> None:
         self.number = number
+        self.turns = Turns()  # not the broker's: a fork may leave them locked in the child
         self._unload = unload
         self._in_hand = 0
         self._ahead = 0
@@ -127,6 +130,7 @@ class Slots:
     def offshoot(self, number: int) -> Slots:
         """Slots of a consumer's own, which are closed together with these."""
         slots = Slots(number)
+        slots.turns = self.turns
         with self._changed:
             slots._closed = self._closed
             self._offshoots.add(slots)

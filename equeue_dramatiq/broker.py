@@ -28,7 +28,6 @@ from equeue_dramatiq._handles import open_store, whole
 from equeue_dramatiq._message import LMDBMessage, commit_held, ending_message
 from equeue_dramatiq._middleware import Audience
 from equeue_dramatiq._puts import Batch, Put, due, rank, run_together
-from equeue_dramatiq._turns import Turns
 from equeue_dramatiq._workers import Workers
 
 if TYPE_CHECKING:
@@ -115,7 +114,6 @@ class LMDBBroker(Broker):
             self._queue_options["keep_failed"] = kept / 1000
         self._handles: dict[str, Queue[bytes]] = {}
         self._workers = Workers()
-        self._turns = Turns()
         self._batch = Batch()
         self._audience = Audience()
         self.namespace = namespace
@@ -269,7 +267,7 @@ class LMDBBroker(Broker):
             return DelayConsumer(timeout)
         slots = self._workers.slots(prefetch)
         queue = self.queue(queue_name)
-        return LMDBConsumer(self, queue_name, queue, slots, timeout, self._turns)
+        return LMDBConsumer(self, queue_name, queue, slots, timeout)
 
     def emit_before(self, signal: str, *args: Any, **kwargs: Any) -> None:
         """Emit a signal; what concerns workers is noted here."""

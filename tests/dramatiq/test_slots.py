@@ -139,6 +139,13 @@ def test_slots_of_a_consumers_own_are_closed_too() -> None:
     assert not slots.offshoot(9).take(1), "nor those of a consumer that is started anew"
 
 
+def test_each_worker_has_turns_of_its_own() -> None:
+    """So those of a child's worker are free, in whatever moment of its parent's worker it was forked."""
+    one, other = Slots(4, never), Slots(4, never)
+    assert one.turns is not other.turns
+    assert one.offshoot(9).turns is one.turns
+
+
 def test_a_free_slot_wakes_a_waiting_consumer() -> None:
     slots = Slots(1)
     slots.take(1)

@@ -128,7 +128,7 @@ class LMDBConsumer(Consumer):
             return
         try:
             end(message)
-            if message.half_told:
+            if message.unfinished:
                 self.logger.warning(
                     "The end of message %r was interrupted: it runs again.", message.message_id
                 )

@@ -35,9 +35,8 @@ class LMDBMessage(MessageProxy):
         record: the claim, a `equeue_core.Record`.
         store: the handle on the store that it is in.
         holds_result: whether its result is to be committed with its end.
-        half_told: whether an exception from outside (a time limit, an abort) came while middleware was
-            told of its end.
-        redelivered: whether it was delivered before, and given back or lost by a crash.
+        unfinished: whether its processing began and middleware was not told, to the last one, how it
+            ended.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class LMDBMessage(MessageProxy):
         self._slots: Slots | None = slots
         self._turns = turns
         self.holds_result = False
-        self.half_told = False
+        self.unfinished = False
         self._held: list[Held] = []
         self._after: list[Callable[[], None]] = []
 
@@ -74,14 +73,10 @@ class LMDBMessage(MessageProxy):
         can wait for it.
         """
         self.holds_result = with_result
-        self.half_told = True
+        self.unfinished = True
         self._held.clear()
         self._after.clear()
         _current.message = self
-
-    def told(self) -> None:
-        """All middleware was told of the end."""
-        self.half_told = False
 
     def hold(self, operation: Held, after: Callable[[], None] | None = None) -> None:
         """Have `operation` committed with the end, and `after` called then."""
@@ -116,7 +111,8 @@ class LMDBMessage(MessageProxy):
             BrokerConnectionError: nothing was written; try again.
             ClaimLost: it is not in hand any more.
         """
-        if self.half_told:
+        if self.unfinished:
+            # An exception from outside (a time limit, an abort) came in between: its retry may be missing.
             self._held.clear()
             self._after.clear()
             error = self._exception

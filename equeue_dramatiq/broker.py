@@ -273,6 +273,8 @@ class LMDBBroker(Broker):
         """Emit a signal; what concerns workers is noted here."""
         if signal == "worker_boot":
             self._workers.add(*args)
+        elif signal == "process_message" and isinstance(args[0], LMDBMessage):
+            args[0].unfinished = True
         super().emit_before(signal, *args, **kwargs)
         if signal == "worker_shutdown":
             # Others can have what this worker has not started; it may go on with the rest for minutes.
@@ -289,7 +291,7 @@ class LMDBBroker(Broker):
             self._workers.enter(*args)
         super().emit_after(signal, *args, **kwargs)
         if ending is not None:
-            ending.told()
+            ending.unfinished = False
 
     # Looking and managing
 

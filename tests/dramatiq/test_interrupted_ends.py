@@ -30,6 +30,22 @@ class Limit(Interrupt):
     """As a time limit: thrown into the thread from outside."""
 
 
+def test_a_message_of_whose_end_nobody_was_told_runs_again(broker: LMDBBroker) -> None:
+    """The exception came before Dramatiq could call the first middleware."""
+
+    @dramatiq.actor
+    def work() -> None: ...
+
+    work.send()
+    consumer = broker.consume("default", timeout=WATCHDOG)
+    message = next(consumer)
+    assert message is not None
+    broker.emit_before("process_message", message)
+    consumer.ack(message)
+    (again,) = broker.queue("default").jobs()
+    assert (again.state.value, again.retries) == ("pending", 1)
+
+
 @pytest.mark.parametrize("retries", [True, False])
 def test_a_message_whose_end_was_interrupted_runs_again(broker: LMDBBroker, retries: bool) -> None:
     """The retry may be missing: Dramatiq acks all the same, and the message would be lost."""

@@ -8,7 +8,6 @@ those of each family are in a module ``families_*.py``.
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import socket
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from equeue_core.storage import Txn
-from equeue_rq._dispatch import execute
+from equeue_rq._dispatch import execute, execute_all
 from equeue_rq._keyspace import DATABASES, Keyspace
 from equeue_rq._messages import CommandError
 from equeue_rq._replies import Members, Pairs, Status, to_resp2
@@ -72,10 +71,12 @@ class ServerClient:
 
     def call(self, words: Words) -> Any:
         """The answer to a command, in a form that compares."""
-        lines = [b"*%d\r\n" % len(words)]
-        lines += [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]
-        self._socket.sendall(b"".join(lines))
-        return self._read()
+        return self.call_all([words])[0]
+
+    def call_all(self, commands: list[Words]) -> list[Any]:
+        """The answers to commands that are sent at once."""
+        self._socket.sendall(b"".join(map(_packed, commands)))
+        return [self._read() for _ in commands]
 
     def _read(self) -> Any:
         line = self._file.readline()
@@ -103,6 +104,11 @@ class ServerClient:
         self._socket.close()
 
 
+def _packed(words: Words) -> bytes:
+    lines = [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]
+    return b"".join([b"*%d\r\n" % len(words), *lines])
+
+
 class StoreClient:
     """A connection to a store."""
 
@@ -116,6 +122,13 @@ class StoreClient:
             reply = execute(self.session, words)
         except CommandError as error:
             reply = error
+        return self._given(reply)
+
+    def call_all(self, commands: list[Words]) -> list[Any]:
+        """The answers to commands that are sent at once."""
+        return [self._given(reply) for reply in execute_all(self.session, commands)]
+
+    def _given(self, reply: Any) -> Any:
         return self._same(to_resp2(reply) if self.protocol == 2 else reply)
 
     def _same(self, reply: Any) -> Any:
@@ -159,38 +172,43 @@ class Pair:
 
     def reset(self) -> None:
         """Delete all keys on both sides, and end transactions that were begun."""
-        for client in (*self.servers, *self.stores):
-            for word in (b"DISCARD", b"UNWATCH"):
-                with contextlib.suppress(CommandError):
-                    client.call([word])
+        self._end_transactions()
         self.servers[0].reset()
         self.stores[0].reset()
 
+    def _end_transactions(self) -> None:
+        for client in (*self.servers, *self.stores):
+            client.call([b"DISCARD"])
+            client.call([b"UNWATCH"])
+
     def run(self, steps: Iterable[Words]) -> None:
         """Take each step on both sides, and compare the answers; then all that is in the keys."""
-        taken: list[str] = []
-        queued: tuple[list[Words], list[Words]] = ([], [])
+        talk = _Talk()
         for words in steps:
             which = int(isinstance(words, Second))
-            taken.append(("second: " if which else "") + " ".join(map(_shown, words)))
             wanted = _answer(self.servers[which], words)
-            got = _answer(self.stores[which], words)
-            if wanted == _QUEUED:
-                queued[which].append(words)
-            elif words and words[0].upper() in (b"EXEC", b"DISCARD", b"RESET"):
-                same = _agree_all(queued[which], wanted, got)
-                queued[which].clear()
-                assert same, _difference(taken, wanted, got)
-                continue
-            assert _agree(words, wanted, got), _difference(taken, wanted, got)
-        self._compare_all("\n".join(taken))
+            talk.compare(which, words, wanted, _answer(self.stores[which], words))
+        self._compare_all(talk)
+
+    def run_pipelines(self, pipelines: Iterable[list[Words]]) -> None:
+        """The same with many commands sent at once."""
+        talk = _Talk()
+        for commands in pipelines:
+            wanted, got = self.servers[0].call_all(commands), self.stores[0].call_all(commands)
+            assert len(wanted) == len(got)
+            for words, *pair in zip(commands, wanted, got, strict=True):
+                name = words[0].upper()
+                talk.compare(0, words, *(_ordered(name, each) for each in pair))
+        self._compare_all(talk)
 
     def run_text(self, text: str) -> None:
         """The same with one command a line, its words quoted as for a shell."""
         lines = (shlex.split(line, comments=True) for line in text.splitlines())
         self.run([[word.encode() for word in words] for words in lines if words])
 
-    def _compare_all(self, after: str) -> None:
+    def _compare_all(self, talk: _Talk) -> None:
+        self._end_transactions()
+        after = "\n".join(talk.taken)
         names = self.servers[0].call([b"KEYS", b"*"])
         found = self.stores[0].call([b"KEYS", b"*"])
         assert sorted(found) == sorted(names), after
@@ -199,6 +217,32 @@ class Pair:
             for words in ([b"TYPE", name], [b"PTTL", name], *_reading(kind[1], name)):
                 wanted, got = _answer(self.servers[0], words), _answer(self.stores[0], words)
                 assert _agree(words, wanted, got), f"{words!r}: {wanted!r} {got!r} after\n{after}"
+
+
+class _Talk:
+    """What was said, to be shown with a difference."""
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+        self._queued: tuple[list[Words], list[Words]] = ([], [])
+
+    def compare(self, which: int, words: Words, wanted: Any, got: Any) -> None:
+        """Assert that two answers are the same.
+
+        Parameters:
+            which: whether the second client spoke.
+        """
+        self.taken.append(("second: " if which else "") + " ".join(map(_shown, words)))
+        queued = self._queued[which]
+        if words and words[0].upper() in (b"EXEC", b"DISCARD"):
+            same = _agree_all(queued, wanted, got)
+            queued.clear()
+        else:
+            same = _agree(words, wanted, got)
+            if wanted == _QUEUED:
+                queued.append(words)
+        answers = [f"the server: {wanted!r}", f"the store:  {got!r}"]
+        assert same, "\n".join(["after", *self.taken, *answers])
 
 
 def _reading(kind: bytes, name: bytes) -> list[Words]:
@@ -282,10 +326,6 @@ def _agree_all(queued: list[Words], wanted: Any, got: Any) -> bool:
     )
 
 
-def _difference(taken: list[str], wanted: Any, got: Any) -> str:
-    return "\n".join(["after", *taken, f"the server: {wanted!r}", f"the store:  {got!r}"])
-
-
 def _shown(word: bytes) -> str:
     return repr(word)[1:] if len(word) < 60 else f"<{len(word)} bytes {word[:8]!r}...>"
 
@@ -317,11 +357,16 @@ def words(text: str) -> st.SearchStrategy[bytes]:
     return st.sampled_from([word.encode() for word in shlex.split(text)])
 
 
+def without_scans(commands: st.SearchStrategy[Words]) -> st.SearchStrategy[Words]:
+    """Commands whose answers compare when they are not repeated."""
+    return commands.filter(lambda words: words[0].upper() not in _SCANS)
+
+
 def transactions(
     commands: st.SearchStrategy[Words], watched: st.SearchStrategy[bytes]
 ) -> st.SearchStrategy[list[Words]]:
     """Steps: WATCH, something that the other client does, MULTI, commands, EXEC."""
-    commands = commands.filter(lambda words: words[0].upper() not in _SCANS)
+    commands = without_scans(commands)
     watching = st.one_of(st.just([]), some(watched).map(lambda names: [[b"WATCH", *names]]))
     between = st.lists(commands.map(Second), max_size=1)
     end = words("EXEC EXEC EXEC DISCARD UNWATCH").map(lambda word: [[word]])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rq.differential import Pair, Words, steps, transactions
+from tests.rq.differential import Pair, Words, steps, transactions, without_scans
 from tests.rq.families_a import BLOCKING, HASHES, KEYS, LISTS, STRINGS, WATCHED
 
 _FAMILIES = {
@@ -16,11 +16,18 @@ _FAMILIES = {
     "all": st.one_of(STRINGS, HASHES, LISTS, BLOCKING, KEYS),
 }
 
+each_family = pytest.mark.parametrize("family", _FAMILIES)
+short_and_long = pytest.mark.parametrize(
+    "examples",
+    [pytest.param(80, id="short"), pytest.param(5000, marks=pytest.mark.torture, id="long")],
+)
 
-@pytest.mark.parametrize("family", _FAMILIES)
-def test_random_commands_get_the_same_answers(pair: Pair, family: str) -> None:
+
+@short_and_long
+@each_family
+def test_random_commands_get_the_same_answers(pair: Pair, family: str, examples: int) -> None:
     @given(taken=steps(_FAMILIES[family]))
-    @settings(max_examples=150)
+    @settings(max_examples=examples)
     def compare(taken: list[Words]) -> None:
         pair.reset()
         pair.run(taken)
@@ -28,14 +35,32 @@ def test_random_commands_get_the_same_answers(pair: Pair, family: str) -> None:
     compare()
 
 
-@pytest.mark.parametrize("family", _FAMILIES)
-def test_random_transactions_get_the_same_answers(pair: Pair, family: str) -> None:
+@short_and_long
+@each_family
+def test_random_transactions_get_the_same_answers(pair: Pair, family: str, examples: int) -> None:
     commands = _FAMILIES[family]
 
     @given(taken=steps(commands, transactions(commands, WATCHED), most=15))
-    @settings(max_examples=100)
+    @settings(max_examples=examples)
     def compare(taken: list[Words]) -> None:
         pair.reset()
         pair.run(taken)
+
+    compare()
+
+
+@short_and_long
+@each_family
+def test_random_pipelines_get_the_same_answers(pair: Pair, family: str, examples: int) -> None:
+    commands = without_scans(_FAMILIES[family])
+    pipeline = steps(commands, transactions(commands, WATCHED), most=15).map(
+        lambda taken: [list(words) for words in taken]  # there is but one client
+    )
+
+    @given(pipelines=st.lists(pipeline, min_size=1, max_size=4))
+    @settings(max_examples=examples // 2)
+    def compare(pipelines: list[list[Words]]) -> None:
+        pair.reset()
+        pair.run_pipelines(pipelines)
 
     compare()

@@ -14,7 +14,8 @@ from equeue_rq._session import Disconnected, Session
 
 __all__ = ["execute", "execute_all", "run_inside"]
 
-_NEVER_QUEUED = frozenset({"MULTI", "EXEC", "DISCARD", "WATCH", "QUIT", "RESET"})
+_NEVER_QUEUED = frozenset({"EXEC", "DISCARD", "QUIT", "RESET"})
+_NEVER_INSIDE = frozenset({"MULTI", "WATCH"})
 _SUBSCRIBING = frozenset(
     prefix + word for prefix in ("", "P", "S") for word in ("SUBSCRIBE", "UNSUBSCRIBE")
 )
@@ -35,8 +36,10 @@ def execute(session: Session, words: list[bytes]) -> Reply:
     try:
         command, args = find(words)
         _allow(session, command)
-    except CommandError:
+    except CommandError as error:
         session.broken = session.queued is not None
+        if words[0].upper() == b"EXEC":
+            raise _abort(session, error) from None
         raise
     if session.queued is not None and command.name not in _NEVER_QUEUED:
         session.queued.append((command, args))
@@ -98,8 +101,16 @@ def _allow(session: Session, command: Command) -> None:
             f"ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
             "are allowed in this context"
         )
-    if session.queued is not None and command.name in _SUBSCRIBING:
-        raise CommandError(f"ERR {command.name} is not allowed in a transaction")
+    if session.queued is not None and command.name in _NEVER_INSIDE | _SUBSCRIBING:
+        raise CommandError(f"ERR Command '{command.name.lower()}' not allowed inside a transaction")
+
+
+def _abort(session: Session, error: CommandError) -> CommandError:
+    """EXEC itself is refused."""
+    session.leave_transaction()
+    session.watched = {}
+    reason = str(error).partition(" ")[2]
+    return CommandError(f"EXECABORT Transaction discarded because of: {reason}")
 
 
 # Transactions
@@ -115,7 +126,7 @@ def _whole_transaction(session: Session, commands: list[list[bytes]]) -> list[Qu
             _allow(session, command)
     except CommandError:
         return None
-    apart = _NEVER_QUEUED | _SUBSCRIBING
+    apart = _NEVER_QUEUED | _NEVER_INSIDE | _SUBSCRIBING
     return None if any(command.name in apart for command, _ in queued) else queued
 
 

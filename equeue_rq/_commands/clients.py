@@ -50,12 +50,13 @@ def client_getname(call: Call) -> Reply:
 def client_setinfo(call: Call) -> Reply:
     """Tell which library the client is, and its version."""
     option, value = call.args
+    shown = option.decode("latin-1")
     if option.upper() == b"LIB-NAME":
-        call.session.client.library = checked_name(value, "lib-name")
+        call.session.client.library = checked_name(value, shown)
     elif option.upper() == b"LIB-VER":
-        call.session.client.version = checked_name(value, "lib-ver")
+        call.session.client.version = checked_name(value, shown)
     else:
-        raise CommandError(f"ERR Unrecognized option '{option.decode('latin-1')}'")
+        raise CommandError(f"ERR Unrecognized option '{shown}'")
     call.session.show()
     return OK
 

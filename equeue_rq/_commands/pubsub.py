@@ -162,7 +162,8 @@ def pubsub_shardchannels(call: Call) -> Reply:
 def _names(call: Call, kind: Kind) -> Reply:
     if len(call.args) > 1:
         raise CommandError(
-            f"ERR wrong number of arguments for '{call.name.lower().replace(' ', '|')}' command"
+            f"ERR unknown subcommand or wrong number of arguments for '{call.name.split()[1]}'. Try "
+            "PUBSUB HELP."
         )
     matches = matcher(call.args[0] if call.args else b"*")
     names = mailboxes.names(call.db.txn, kind, _alive(call.session))

@@ -11,8 +11,6 @@ from equeue_rq._replies import OK, Reply
 @command("MULTI", 1, "connection", "noscript")
 def multi(call: Call) -> Reply:
     """Begin a transaction: commands are queued until EXEC."""
-    if call.session.queued is not None:
-        raise CommandError("ERR MULTI calls can not be nested")
     call.session.queued = []
     return OK
 
@@ -47,8 +45,6 @@ def discard(call: Call) -> Reply:
 def watch(call: Call) -> Reply:
     """Let EXEC do nothing if one of these keys changes before it."""
     session = call.session
-    if session.queued is not None:
-        raise CommandError("ERR WATCH inside MULTI is not allowed")
     # In a transaction of its own: what changes later has a later stamp.
     stamps = session.space.read(lambda txn: _stamps(call, txn))
     session.watched = stamps | session.watched

@@ -17,6 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from equeue_core.storage import Txn
+from equeue_rq._commands._table import Several
 from equeue_rq._dispatch import execute, execute_all
 from equeue_rq._keyspace import DATABASES, Keyspace
 from equeue_rq._messages import CommandError
@@ -122,7 +123,7 @@ class StoreClient:
             reply = execute(self.session, words)
         except CommandError as error:
             reply = error
-        return self._given(reply)
+        return self._given(reply.replies[0] if isinstance(reply, Several) else reply)
 
     def call_all(self, commands: list[Words]) -> list[Any]:
         """The answers to commands that are sent at once."""

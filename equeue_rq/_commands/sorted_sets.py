@@ -223,8 +223,8 @@ def zmpop(call: Call) -> Reply:
 @command("BZMPOP", -5, "write", "blocking")
 def bzmpop(call: Call) -> Reply:
     """Remove members from the first sorted set that has any, or wait for some."""
-    timeout = _blocking.seconds(call.args[0])
     keys, highest, count = _mpop_arguments(call.args[1:])
+    timeout = _blocking.seconds(call.args[0])
     popped = _pop_from_first(call, keys, highest, count)
     return Blocked(keys, timeout) if popped is None else popped
 

@@ -150,7 +150,7 @@ class Runtime:
         return compiled
 
     def _answer(
-        self, digest: bytes, fine: bool, first: Any = b"", value: Any = None, line: bytes = b""
+        self, digest: bytes, fine: bool, first: Any = b"", value: Any = None, line: int = 0
     ) -> Reply:
         self.usable = self._problem is None and self._used() < _TIDY
         if isinstance(self._problem, Stopped):
@@ -161,7 +161,7 @@ class Runtime:
             return Decoder(value).read() if first else plain_reply(value, self._resp)
         text = first.decode("utf-8", "replace").replace("\r", " ").replace("\n", " ")
         if value is not None:
-            where = value + b":" + line
+            where = b"%b:%d" % (value, line)
             text += f" script: {digest.decode()}, on {where.decode('utf-8', 'replace')}."
         return CommandError(text)
 
@@ -187,7 +187,7 @@ class Runtime:
         except CommandError as error:
             return _in_script(error)
         flags = command.flags
-        if "noscript" in flags or "connection" in flags:
+        if "noscript" in flags or command.name == "SELECT":
             return CommandError("ERR This Redis command is not allowed from script")
         if self._read_only and "write" in flags:
             return CommandError("ERR Write commands are not allowed from read-only scripts.")
@@ -195,7 +195,7 @@ class Runtime:
             reply = command.run(Call(call.db, args, call.session, command.name))
         except CommandError as error:
             return error
-        return None if isinstance(reply, Blocked) else reply
+        return reply.otherwise if isinstance(reply, Blocked) else reply
 
     def _tick(self) -> bool:
         """Whether the script has to stop."""

@@ -155,7 +155,7 @@ local TOKENS = {
 }
 
 local function unexpected(text, at, wanted)
-  local found = TOKENS[sub(text, at, at)] or TOKENS[match(text, "^%a*", at)]
+  local found = TOKENS[sub(text, at, at)] or TOKENS[match(text, "^%a+", at)]
     or find(text, "^%d", at) and "T_NUMBER" or "invalid token"
   fail("Expected %s but found %s at character %d", wanted, found, at)
 end

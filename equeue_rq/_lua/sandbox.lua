@@ -11,8 +11,9 @@ local error, getmetatable, ipairs, loadstring, next, pairs, rawequal, rawget, ra
   error, getmetatable, ipairs, loadstring, next, pairs, rawequal, rawget, rawset, select, setfenv
 local pcall, setmetatable, tonumber, tostring, type, unpack, xpcall =
   pcall, setmetatable, tonumber, tostring, type, unpack, xpcall
-local concat, floor, format, getinfo, gsub, sethook =
-  table.concat, math.floor, string.format, debug.getinfo, string.gsub, debug.sethook
+local concat, floor, getinfo, sethook = table.concat, math.floor, debug.getinfo, debug.sethook
+local byte, char, dump, format, gsub, sub =
+  string.byte, string.char, string.dump, string.format, string.gsub, string.sub
 local collectgarbage, newproxy = collectgarbage, newproxy
 local real_coroutine = coroutine
 
@@ -67,15 +68,12 @@ local function coded(text)
   return failure(text:find(" ", 1, true) and text or "ERR " .. text)
 end
 
--- Where the script was. `return redis.call(...)` leaves no trace of its line: Lua calls it as a tail.
 local function caller()
   local level = 3
   repeat
     local info = getinfo(level, "Sl")
-    if info and info.what == "tail" then
-      return "@user_script", "?"
-    elseif info and info.what ~= "C" and info.source ~= "=sandbox" then
-      return info.source, tostring(info.currentline)
+    if info and info.currentline > 0 and info.source ~= "=sandbox" then
+      return info.source, info.currentline
     end
     level = level + 1
   until not info
@@ -515,11 +513,48 @@ local function run(script, keys, arguments)
   return false, first.err, first.source, first.line
 end
 
+-- `return redis.call(...)` would leave no trace of its line: Lua calls as a tail what another function's
+-- result is. Not so in Redis, where redis.call is not a Lua function. So a script itself calls nothing as
+-- a tail (functions in it do). In its bytecode, the instructions come behind a head, its name, two
+-- numbers and four bytes.
+local OP_CALL, OP_TAILCALL = 28, 29
+
+local function number_at(code, at, size)
+  local value = 0
+  for offset = size - 1, 0, -1 do
+    value = value * 256 + byte(code, at + offset)
+  end
+  return value
+end
+
+local function without_tail_calls(script)
+  local code = dump(script)
+  local integer, size, instruction = byte(code, 8, 10)
+  if byte(code, 5) ~= 0x51 or byte(code, 7) ~= 1 or instruction ~= 4 then
+    return script -- another machine's way to write it
+  end
+  local at = 13 + size + number_at(code, 13, size) + 2 * integer + 4
+  local number = number_at(code, at, integer)
+  local first = at + integer
+  local last = first + 4 * number - 1
+  local changed = gsub(sub(code, first, last), "(.)(...)", function(low, rest)
+    local value = byte(low)
+    if value % 64 == OP_TAILCALL then
+      return char(value - OP_TAILCALL + OP_CALL) .. rest
+    end
+  end)
+  return loadstring(sub(code, 1, first - 1) .. changed .. sub(code, last + 1))
+end
+
 local function compile(source)
-  if source:sub(1, 1) == "\27" then
+  if byte(source) == 27 then
     return nil, "bytecode is not allowed"
   end
-  return loadstring(source, "@user_script")
+  local script, problem = loadstring(source, "@user_script")
+  if not script then
+    return nil, problem
+  end
+  return without_tail_calls(script)
 end
 
 sethook(hook, "", INSTRUCTIONS)

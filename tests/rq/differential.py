@@ -273,10 +273,16 @@ _ANY_ORDER = {
     b"SDIFF",
     b"SCAN",
     b"SSCAN",
+    b"SPOP",
+    b"SRANDMEMBER",
+    b"ZRANDMEMBER",
 }
 _PAIRS = {b"HGETALL", b"HSCAN", b"ZSCAN"}
 _TIMES = {b"TTL": 1.0, b"PTTL": 0.001, b"EXPIRETIME": 1.0, b"PEXPIRETIME": 0.001}
 """What the unit of their answers is, in seconds."""
+
+UNSTABLE = frozenset({*_SCANS, *_ANY_ORDER, *_PAIRS, *_TIMES})
+"""Commands whose answers have to be arranged before they compare."""
 
 
 def _answer(client: ServerClient | StoreClient, words: Words) -> Any:
@@ -305,7 +311,9 @@ def _ordered(name: bytes, reply: Any) -> Any:
     if name in _ANY_ORDER:
         return sorted(reply)
     if name in _PAIRS and not len(reply) % 2:
-        return sorted(zip(reply[::2], reply[1::2], strict=True))
+        # A real server has two ways to write a score.
+        values = map(float, reply[1::2]) if name == b"ZSCAN" else reply[1::2]
+        return sorted(zip(reply[::2], values, strict=True))
     return reply
 
 

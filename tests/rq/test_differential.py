@@ -8,13 +8,20 @@ from hypothesis import strategies as st
 
 from tests.rq.differential import Pair, Words, steps, transactions, without_scans
 from tests.rq.families_a import BLOCKING, HASHES, KEYS, LISTS, STRINGS, WATCHED
+from tests.rq.families_b import LEXICAL, SCRIPTS, SETS, SORTED_SETS, STREAMS, WATCHED_B
 
 _FAMILIES = {
     "strings": st.one_of(STRINGS, STRINGS, KEYS),
     "hashes": st.one_of(HASHES, HASHES, HASHES, KEYS),
     "lists": st.one_of(LISTS, LISTS, LISTS, BLOCKING, KEYS),
-    "all": st.one_of(STRINGS, HASHES, LISTS, BLOCKING, KEYS),
+    "sets": SETS,
+    "sorted sets": SORTED_SETS,
+    "members in order": LEXICAL,
+    "streams": STREAMS,
+    "scripts": SCRIPTS,
+    "all": st.one_of(STRINGS, HASHES, LISTS, SETS, SORTED_SETS, STREAMS, BLOCKING, KEYS),
 }
+_WATCHED = st.one_of(WATCHED, WATCHED_B)
 
 each_family = pytest.mark.parametrize("family", _FAMILIES)
 short_and_long = pytest.mark.parametrize(
@@ -40,7 +47,7 @@ def test_random_commands_get_the_same_answers(pair: Pair, family: str, examples:
 def test_random_transactions_get_the_same_answers(pair: Pair, family: str, examples: int) -> None:
     commands = _FAMILIES[family]
 
-    @given(taken=steps(commands, transactions(commands, WATCHED), most=15))
+    @given(taken=steps(commands, transactions(commands, _WATCHED), most=15))
     @settings(max_examples=examples)
     def compare(taken: list[Words]) -> None:
         pair.reset()
@@ -53,7 +60,7 @@ def test_random_transactions_get_the_same_answers(pair: Pair, family: str, examp
 @each_family
 def test_random_pipelines_get_the_same_answers(pair: Pair, family: str, examples: int) -> None:
     commands = without_scans(_FAMILIES[family])
-    pipeline = steps(commands, transactions(commands, WATCHED), most=15).map(
+    pipeline = steps(commands, transactions(commands, _WATCHED), most=15).map(
         lambda taken: [list(words) for words in taken]  # there is but one client
     )
 

@@ -77,9 +77,7 @@ SORTED_SETS = st.one_of(
     line("SADD", words("z other"), some(MEMBERS)),
 )
 
-_LEX = st.one_of(
-    words("- + - + x '' ( ["), st.tuples(words("[ ("), MEMBERS).map(b"".join)
-)
+_LEX = st.one_of(words("- + - + x '' ( ["), st.tuples(words("[ ("), MEMBERS).map(b"".join))
 
 LEXICAL = st.one_of(
     line("ZADD", _ZSET, some(line("0", MEMBERS), 5)),

@@ -343,13 +343,16 @@ def _pack(meta: Meta) -> bytes:
     )
 
 
+_KINDS = {kind.value: kind for kind in Kind}
+"""Calling `Kind` takes seven times as long as looking here."""
+
 _PLAIN = 400
 """Names up to this length are in the key itself (see `name_key`)."""
 
 
 def _unpack(name: bytes, raw: bytes) -> Meta:
     kind, stamp, key_id, expires, count, length = _RECORD.unpack_from(raw)
-    return Meta(name, Kind(kind), stamp, key_id, expires, count, raw[_RECORD.size + length :])
+    return Meta(name, _KINDS[kind], stamp, key_id, expires, count, raw[_RECORD.size + length :])
 
 
 def _name(short: bytes, raw: bytes) -> bytes:

@@ -11,24 +11,16 @@ import hashlib
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from equeue_rq._commands._table import Blocked, Call, find
+from equeue_rq._commands._table import Blocked, Call, Command, find
 from equeue_rq._lua import _numbers
-from equeue_rq._lua._values import (
-    Decoder,
-    argument,
-    plain_reply,
-    size,
-    to_lua,
-)
+from equeue_rq._lua._values import Decoder, argument, error_text, plain_reply, size, to_lua
 from equeue_rq._messages import CommandError
 from equeue_rq._replies import Reply
-
-if TYPE_CHECKING:
-    pass
 
 SECONDS = 30.0
 """How long a script may run: all others wait meanwhile."""
@@ -54,6 +46,18 @@ class Stopped(CommandError):
     """A script went beyond its limits."""
 
 
+class _Known:
+    """A command that scripts may call."""
+
+    __slots__ = ("command", "run", "takes")
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.run = command.run
+        arity = command.arity
+        self.takes: Callable[[int], bool] = arity.__eq__ if arity >= 0 else (-arity).__le__
+
+
 class Runtime:
     """A Lua state with its sandbox.
 
@@ -66,6 +70,8 @@ class Runtime:
         self._scripts: dict[bytes, Any] = {}
         self._call: Call | None = None
         self._read_only = False
+        self._known_by: tuple[dict[bytes, _Known], dict[bytes, _Known]] = ({}, {})
+        self._known = self._known_by[False]
         self._deadline = 0.0
         self._limit = MEMORY
         self._resp = 2
@@ -79,7 +85,8 @@ class Runtime:
         load = lua.eval(b"loadstring")
         chunks = {name.encode(): load(_source(name), b"=sandbox") for name in _LIBRARIES}
         functions = {
-            b"call": self._command,
+            b"call": self._plain_command,
+            b"call_mixed": self._mixed_command,
             b"tick": self._tick,
             b"halted": self._halted,
             b"setresp": self._set_resp,
@@ -115,8 +122,9 @@ class Runtime:
             CommandError: it cannot be compiled.
         """
         self.usable = False  # until it is seen to have ended well
-        self._call, self._read_only = call, read_only
+        self._call, self._read_only = replace(call), read_only
         self._problem, self._resp = None, 2
+        self._known = self._known_by[read_only]
         self._random.seed(0)
         self._deadline = _monotonic() + SECONDS
         self._allow(size(keys) + size(arguments))
@@ -167,21 +175,41 @@ class Runtime:
 
     # What Lua calls
 
-    def _command(self, *words: bytes | float) -> Answer:
+    def _plain_command(self, *words: bytes) -> Answer:
         try:
-            if self._problem is not None or self._tick():
+            if self._problem is not None or (_monotonic() > self._deadline and self._tick()):
                 return True
-            reply = self._perform([argument(word) for word in words])
-            if type(reply) is not int and not self._has_room(size(reply)):
-                return True
-            return to_lua(reply, self._lua.table_from, self._resp)
+            known = self._known.get(words[0])
+            if known is None or not known.takes(len(words)):
+                return self._give(self._perform(list(words)))
+            call = self._call
+            assert call is not None, "a script is running"
+            call.name, call.args = known.command.name, list(words[1:])
+            try:
+                reply = known.run(call)
+            except CommandError as error:
+                return True, error_text(error), False
+            if type(reply) is int:
+                return reply
+            return self._give(reply)
         except BaseException as problem:  # noqa: BLE001 - it is raised when the script has stopped
             self._problem = problem
             return True
 
+    def _mixed_command(self, *words: bytes | float) -> Answer:
+        try:
+            return self._plain_command(*map(argument, words))
+        except BaseException as problem:  # noqa: BLE001 - as above
+            self._problem = problem
+            return True
+
+    def _give(self, reply: Reply) -> Answer:
+        if isinstance(reply, Blocked):
+            reply = reply.otherwise
+        return to_lua(reply, self._lua.table_from, self._resp) if self._has_room(reply) else True
+
     def _perform(self, words: list[bytes]) -> Reply:
-        call = self._call
-        assert call is not None, "a script is running"
+        """The answer of a command that is not known to be allowed yet."""
         try:
             command, args = find(words)
         except CommandError as error:
@@ -191,11 +219,15 @@ class Runtime:
             return CommandError("ERR This Redis command is not allowed from script")
         if self._read_only and "write" in flags:
             return CommandError("ERR Write commands are not allowed from read-only scripts.")
+        if args and len(args) == len(words) - 1:  # it has no subcommands
+            self._known[words[0]] = _Known(command)
+        call = self._call
+        assert call is not None, "a script is running"
+        call.name, call.args = command.name, args
         try:
-            reply = command.run(Call(call.db, args, call.session, command.name))
+            return command.run(call)
         except CommandError as error:
             return error
-        return reply.otherwise if isinstance(reply, Blocked) else reply
 
     def _tick(self) -> bool:
         """Whether the script has to stop."""
@@ -217,7 +249,7 @@ class Runtime:
         def call(*args: Any) -> Answer:
             try:
                 result = function(*args)
-                return result if self._has_room(size(result)) else True
+                return result if self._has_room(result) else True
             except (ArithmeticError, ValueError, struct.error) as error:
                 self._problem = Stopped(f"ERR a number is out of range: {error}")
                 return True
@@ -235,10 +267,12 @@ class Runtime:
         self._lua.set_max_memory(self._limit)
 
     def _used(self) -> int:
-        return int(self._lua.get_memory_used())
+        used: int = self._lua.get_memory_used()
+        return used
 
-    def _has_room(self, adds: int) -> bool:
-        """Whether Lua can be given so much; if not, the script has to stop."""
+    def _has_room(self, reply: Reply) -> bool:
+        """Whether Lua can be given this; if not, the script has to stop."""
+        adds = len(reply) if type(reply) is bytes else size(reply)
         if self._used() + adds + _ROOM < self._limit:
             return True
         self._lua.gccollect()

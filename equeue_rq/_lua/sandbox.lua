@@ -98,48 +98,63 @@ end
 
 -- redis.*
 
-local function check_arguments(arguments, number)
+-- What is wrong with a command's words; whether there are numbers among them. Nothing else may get into
+-- Python's hands.
+local function check(number, ...)
   if number == 0 then
     return "ERR Please specify at least one argument for this redis.call() call"
   end
+  local words = number > 8 and { ... }
+  local numbers = false
   for at = 1, number do
-    local kind = type(arguments[at])
-    if kind ~= "string" and kind ~= "number" then
+    local kind = type(words and words[at] or (select(at, ...)))
+    if kind == "number" then
+      numbers = true
+    elseif kind ~= "string" then
       return "ERR Lua redis lib command arguments must be strings or integers"
     end
   end
+  return nil, numbers
 end
 
 -- Python answers true for what is no plain value; then what follows tells what it is.
-local function understand(value, text, is_status)
-  if value ~= true then
-    return value
-  end
+local function understand(text, is_status)
   if text == nil then
     error(HALT, 0)
   end
   return is_status and { ok = text } or failure(text)
 end
 
-local function run_command(...)
-  local problem = check_arguments({ ... }, select("#", ...))
-  if problem then
-    return failure(problem)
-  end
-  return understand(py.call(...))
-end
-
+local call_plain, call_mixed = py.call, py.call_mixed
 local redis = {}
 
 function redis.call(...)
-  local answer = run_command(...)
-  if type(answer) == "table" and answer.err ~= nil then
+  local problem, numbers = check(select("#", ...), ...)
+  local value, text, is_status = true, problem, false
+  if not problem then
+    value, text, is_status = (numbers and call_mixed or call_plain)(...)
+  end
+  if value ~= true then
+    return value
+  end
+  local answer = understand(text, is_status)
+  if not is_status then
     error(answer, 0)
   end
   return answer
 end
 
-redis.pcall = run_command
+function redis.pcall(...)
+  local problem, numbers = check(select("#", ...), ...)
+  if problem then
+    return failure(problem)
+  end
+  local value, text, is_status = (numbers and call_mixed or call_plain)(...)
+  if value ~= true then
+    return value
+  end
+  return understand(text, is_status)
+end
 
 local function only_text(...)
   return select("#", ...) == 1 and type((...)) == "string"

@@ -165,7 +165,7 @@ def hrandfield(call: Call) -> Reply:
     name, *options = call.args
     if not options:
         found = Hash.find(call.db, name)
-        return None if found is None else found.pick()[0]
+        return None if found is None else found.pick()[0][0]
     number = integer(options[0])
     if len(options) > 2 or (len(options) == 2 and options[1].upper() != b"WITHVALUES"):
         raise CommandError(SYNTAX)
@@ -177,7 +177,7 @@ def hrandfield(call: Call) -> Reply:
     elif number > 0:
         picked = found.sample(number)
     else:
-        picked = [found.pick() for _ in range(-number)]
+        picked = found.pick(-number)
     if len(options) == 2:
         return Scores([list(pair) for pair in picked])
     return [field for field, _ in picked]

@@ -106,11 +106,12 @@ class Hash:
         next_cursor, found = _members.page(txn, prefix, cursor, number)
         return next_cursor, [_unpack(*entry) for entry in found]
 
-    def pick(self) -> tuple[bytes, bytes]:
-        """A field by chance, and its value."""
+    def pick(self, number: int = 1) -> list[tuple[bytes, bytes]]:
+        """So many fields by chance, the same ones again perhaps, and their values."""
         if self._fields is not None or self.meta.count <= _FEW:
-            return _members.chance.choice(list(self.items()))
-        return _unpack(*_members.pick(self._db.txn, self.meta.elements))
+            return _members.chance.choices(list(self.items()), k=number)
+        txn, prefix = self._db.txn, self.meta.elements
+        return [_unpack(*_members.pick(txn, prefix)) for _ in range(number)]
 
     def sample(self, number: int) -> list[tuple[bytes, bytes]]:
         """So many different fields by chance, or all, and their values."""
@@ -120,8 +121,7 @@ class Hash:
             return _members.chance.sample(everything, number)
         found: dict[bytes, bytes] = {}
         while len(found) < number:
-            field, value = self.pick()
-            found[field] = value
+            found.update(self.pick())
         return list(found.items())
 
     def fields(self) -> Iterable[bytes]:

@@ -246,8 +246,10 @@ class List:
             cursor.set_range(self._key(self._first))
             self._first = self._number(cursor.key())
             if not cursor.set_key(self._key(self._last)):
-                # Behind the last may be another key's entries, or nothing at all.
-                _ = cursor.prev() if cursor.set_range(self._key(self._last)) else cursor.last()
+                if cursor.set_range(self._key(self._last)):
+                    cursor.prev()
+                else:  # nothing at all is behind it
+                    cursor.last()
                 self._last = self._number(cursor.key())
 
     def _drop(self, left: bool, number: int) -> None:

@@ -169,7 +169,8 @@ def xread(call: Call) -> Reply:
 
 
 def _behind(call: Call, key: bytes, raw: bytes) -> bytes:
-    """The id behind which entries of this key are wanted."""
+    """The id behind which entries of this key are wanted. Redis looks at its type first."""
+    found = Stream.find(call.db, key)
     if raw == b">":
         raise CommandError(
             "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> "
@@ -177,7 +178,6 @@ def _behind(call: Call, key: bytes, raw: bytes) -> bytes:
         )
     if raw not in (b"$", b"+"):
         return full_id(raw)
-    found = Stream.find(call.db, key)
     if found is None:
         return FIRST_ID
     return found.last_id if raw == b"$" else previous_id(found.last_id) or FIRST_ID

@@ -402,6 +402,17 @@ LISTS = r"""
 """
 
 
+STREAMS = r"""
+    SET s x
+    XADD t 1-1 f v
+    XREAD STREAMS s t x 0
+    XREAD STREAMS t s x 0
+    XREAD STREAMS t s 0 x
+    XREAD STREAMS t s > 0
+    XREAD BLOCK 1 STREAMS s $
+"""
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -409,6 +420,7 @@ LISTS = r"""
         pytest.param(KEYS, id="keys"),
         pytest.param(HASHES, id="hashes"),
         pytest.param(LISTS, id="lists"),
+        pytest.param(STREAMS, id="streams"),
     ],
 )
 def test_each_answer_is_word_for_word_the_servers(pair: Pair, text: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from equeue_core.storage import scan
 from equeue_rq import _lua
+from equeue_rq._commands._shortcuts import shortcut
 from equeue_rq._commands._table import Call, command, integer
 from equeue_rq._keyspace import SCRIPT, Keyspace
 from equeue_rq._messages import CommandError
@@ -58,6 +59,9 @@ def _run(call: Call, find: Callable[[], tuple[bytes, bytes]], read_only: bool) -
         raise CommandError("ERR Number of keys can't be negative")
     script, digest = find()
     keys, arguments = call.args[2 : number + 2], call.args[number + 2 :]
+    quick = None if read_only else shortcut(script)
+    if quick is not None and (done := quick(call, keys)) is not None:
+        return done
     return _lua.run(call, script, digest, keys, arguments, read_only)
 
 

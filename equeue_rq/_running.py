@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import struct
 import time
@@ -40,12 +41,25 @@ _MISTAKES = (
 _WAITS_FOR = {"BZ": Kind.ZSET, "XR": Kind.STREAM}
 """Of which type a key must be that ends a wait, by the start of the command's name; others: a list."""
 
+_log = logging.getLogger("equeue_rq")
 _wall = time.time  # references of our own: applications patch time.time
 _monotonic = time.monotonic
 
 
 class Mistake(EQueueError):
     """A command's own code is at fault; what it wrote is undone."""
+
+
+def _refusal(error: EQueueError) -> CommandError:
+    """The answer to who asked for what could not be committed.
+
+    Parameters:
+        error: `Halfway` with a mistake, or that the store is full, for which Redis has a word as well.
+    """
+    if isinstance(error, Halfway):
+        _log.error("%s", error, exc_info=error.__cause__)
+        return CommandError(f"ERR internal error: {error}")
+    return CommandError(f"OOM {error}")
 
 
 # One command
@@ -115,17 +129,15 @@ def adds(command: Command, args: list[bytes]) -> int:
 
 
 def commit(session: Session, operation: Callable[[Txn], Any], adds: int) -> Any:
-    """The result of `operation`, committed; the refusal as a value if the store is full.
+    """The result of `operation`, committed; a refusal as a value if the store is full.
 
     Raises:
         EQueueError: see `Space.write`.
     """
     try:
         return session.space.write(operation, adds)
-    except Halfway as halfway:
-        raise halfway.refusal from halfway.__cause__
-    except (DiskFull, QueueFull) as error:
-        return CommandError(f"OOM {error}")
+    except (Halfway, DiskFull, QueueFull) as error:
+        return _refusal(error)
 
 
 # Several commands
@@ -236,10 +248,8 @@ def _wait_until(
     left = None if deadline == math.inf else max(0.0, deadline - _monotonic())
     try:
         return session.space.claim(bells, operation, left, adds(command, args), looked=True)
-    except Halfway as halfway:
-        raise halfway.refusal from halfway.__cause__
-    except (DiskFull, QueueFull) as error:
-        return (CommandError(f"OOM {error}"),)
+    except (Halfway, DiskFull, QueueFull) as error:
+        return (_refusal(error),)
 
 
 def _try_again(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,7 +68,6 @@ class Store:
         self._allow_network_fs = allow_network_fs
         self._opened: Environment | None = None
         self._closed = False
-        self._opening = threading.RLock()
         self._handles: weakref.WeakSet[Queue[Any] | Space] = weakref.WeakSet()
 
     @property
@@ -79,7 +77,7 @@ class Store:
         return self._opened or self._open()
 
     def _open(self) -> Environment:
-        with self._opening:
+        with _registry.lock():
             if self._opened is None:
                 opened = _registry.acquire(self._absolute, self._sync, self._allow_network_fs)
                 if self._opened is None:
@@ -170,7 +168,7 @@ class Store:
         The last handle of the process on the store gives jobs still in hand back, without spending
         a retry.
         """
-        with self._opening:
+        with _registry.lock():
             self._closed = True
             environment, self._opened = self._opened, None
         for handle in list(self._handles):

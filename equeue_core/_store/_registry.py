@@ -21,6 +21,11 @@ _lock = threading.RLock()
 _environments: dict[tuple[int, int], Environment] = {}
 
 
+def lock() -> threading.RLock:
+    """What a handle holds while it is opened or closed. No thread holds it in a forked child."""
+    return _lock
+
+
 def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
     """The process's environment for the store at `path`, made (and its directory) if need be.
 

@@ -13,9 +13,10 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
-from equeue_core import ClaimLost, Queue, QueueEmpty
+from equeue_core import ClaimLost, Queue, QueueEmpty, Store
 
 from ._ledger import Journal
 from ._talk import hear, say
@@ -274,3 +275,32 @@ def fork_while_waiting(path: str) -> None:
         time.sleep(0)
     waiting.join()
     say(json.dumps(sorted(got)))
+
+
+def fork_while_opening(path: str) -> None:
+    """The main thread forks when another one has just begun to open the store."""
+    other = open_queue(f"{path}.other")  # its hook runs in the middle of the engine's
+    other.stats()
+    queue = open_queue(path)
+    opening = threading.Thread(target=queue.put, args=("by the thread",))
+    environment = other._environment
+    before_fork = environment.before_fork
+
+    def begin() -> None:
+        opening.start()
+        while not _is_in(opening, Store._open.__code__):
+            time.sleep(0.001)
+        before_fork()
+
+    environment.before_fork = begin  # type: ignore[method-assign]
+    reap(in_child(lambda: say(queue.put("by the child") > 0)))
+    opening.join()
+    say(queue.stats()["pending"])
+
+
+def _is_in(thread: threading.Thread, code: CodeType) -> bool:
+    """Whether the thread is in a call of this function."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None

@@ -89,3 +89,10 @@ def test_a_fork_while_a_thread_waits_for_a_job(path: Path, spawn: Spawn) -> None
     child = spawn(_forks.fork_while_waiting, path)
     assert json.loads(child.line()) == list(range(20))
     child.finish()
+
+
+def test_a_fork_while_a_thread_opens_the_store(path: Path, spawn: Spawn) -> None:
+    child = spawn(_forks.fork_while_opening, path)
+    assert child.line() == "True"
+    assert child.line() == "2"
+    child.finish()

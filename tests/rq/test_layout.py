@@ -65,7 +65,7 @@ def test_a_trimmed_list_keeps_its_range_and_its_expiry(call: Caller, start: int,
     call("LPUSH", "l", "start")
     assert call("LRANGE", "l", 0, -1) == [b"start", *wanted, b"end"]
     call("DEL", "l")
-    _sweep(call)
+    sweep_all(call)
     assert call.left_over() == []
 
 
@@ -87,7 +87,7 @@ def test_deleted_keys_leave_nothing_behind(call: Caller) -> None:
     call("SET", "other", "x")
     call("DEL", "c", "cl", "other")
     assert call("KEYS", "*") == []
-    _sweep(call)
+    sweep_all(call)
     assert call.left_over() == []
 
 
@@ -103,11 +103,11 @@ def test_each_type_replaces_the_other(call: Caller) -> None:
     call("RENAME", "l", "k")
     assert call("LRANGE", "k", 0, -1) == [b"1"]
     call("DEL", "copy")
-    _sweep(call)
+    sweep_all(call)
     assert [value for _, value in call.entries(ELEMENT)] == [b"1"]
 
 
-def _sweep(call: Caller) -> None:
+def sweep_all(call: Caller) -> None:
     """Write often enough for all that is left to be removed."""
     for _ in range(200):
         call("SET", "sweeping", "x")

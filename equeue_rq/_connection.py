@@ -233,6 +233,10 @@ class LMDBConnection(ConnectionInterface):
         except ValueError:
             pass
 
+    def clear_connect_callbacks(self) -> None:
+        """Have none called any longer; redis-py 5.0.0 has this."""
+        self._connect_callbacks.clear()
+
     def mark_for_reconnect(self) -> None:
         """Have the session ended after its next command."""
         self._should_reconnect = True

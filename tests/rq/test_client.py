@@ -302,3 +302,26 @@ class TestClosing:
         error = connection_error(StoreBusy("try again"))
         assert isinstance(error, redis.exceptions.BusyLoadingError)
         assert isinstance(error, redis.ConnectionError)
+
+
+class _Listener:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def hear(self, connection: LMDBConnection) -> None:
+        self.calls += 1
+
+
+def test_connect_callbacks_are_called_until_they_are_taken_back(store_path: Path) -> None:
+    connection, one, other = LMDBConnection(path=store_path), _Listener(), _Listener()
+    connection.register_connect_callback(one.hear)
+    connection.register_connect_callback(other.hear)
+    connection.connect()
+    connection.disconnect()
+    connection.deregister_connect_callback(one.hear)
+    connection.connect()
+    connection.disconnect()
+    connection.clear_connect_callbacks()
+    connection.connect()
+    connection.disconnect()
+    assert (one.calls, other.calls) == (1, 2)

@@ -127,6 +127,12 @@ class Slots:
             self._ahead = 0
             self._last = _now()  # look again later
 
+    @property
+    def are_taken(self) -> bool:
+        """Whether a message is in hand."""
+        with self._changed:
+            return self._in_hand > 0 or any(slots.are_taken for slots in self._offshoots)
+
     def offshoot(self, number: int) -> Slots:
         """Slots of a consumer's own, which are closed together with these."""
         slots = Slots(number)

@@ -54,6 +54,10 @@ class Workers:
             return shared
         return shared.offshoot(prefetch)
 
+    def are_busy(self) -> bool:
+        """Whether a worker of this process has a message in hand."""
+        return any(slots.are_taken for slots in list(self._slots.values()))
+
     def stop(self, worker: Worker) -> None:
         """Let the worker claim nothing more, and give back what it has not started."""
         slots = self._slots.get(worker.work_queue)

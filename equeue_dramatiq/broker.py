@@ -374,7 +374,13 @@ class LMDBBroker(Broker):
                 raise QueueJoinTimeout(q_name(queue_name)) from error
 
     def close(self) -> None:
-        """Close this process's handles; a later use opens the store again."""
+        """Close this process's handles; a later use opens the store again.
+
+        Nothing is closed while a worker has a message in hand: one that was told to stop may not have
+        ended in time, and its threads work on until the process ends. So long their messages are theirs.
+        """
+        if self._workers.are_busy():
+            return
         handles, self._handles = self._handles, {}
         for handle in handles.values():
             handle.close()

@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,7 @@ class Application:
             self._add(function)
         self._add(self.poison)
         self._add(self.forks)
+        self._add(self.lingers)
         self._add(self.mark, "urgent", priority=-10)
         self._add(self.hold, "hold_in_other", queue_name="other")
         self._add(self.mark, "mark_in_other", queue_name="other")
@@ -152,6 +154,15 @@ class Application:
         """Fail, and succeed when it is run again."""
         if not CurrentMessage.get_current_message().options.get("retries"):
             raise dramatiq.Retry(delay=50)
+
+    def lingers(self, token: str) -> None:
+        """Keep the process from its end, as long as the gate of the queue "other" is shut."""
+
+        def wait() -> None:
+            with (self.directory / "gate-other").open() as gate:
+                fcntl.flock(gate, fcntl.LOCK_SH)
+
+        threading.Thread(target=wait, daemon=False).start()
 
     def forks(self, token: str) -> None:
         """Send a message from a child."""

@@ -91,6 +91,30 @@ def test_nothing_is_begun_in_a_worker_that_stops(
 
 
 @pytest.mark.contract("DRW-06")
+def test_a_message_that_outlasts_the_shutdown_stays_where_it_is_as_long_as_its_process_lives(
+    application: Application, watch: Watch, gate: Gate, other_gate: Gate, start: Starter
+) -> None:
+    """Dramatiq gives up waiting and closes the broker, but the thread works on until the process ends."""
+    first = start(1, 2, "--worker-shutdown-timeout", "300", environment=QUICK)
+    first.workers()
+    application.send("lingers", "lingering")
+    application.send("hold", "long")
+    watch.wait("acked", "lingering")
+    watch.wait("start", "long")
+    first.signal(signal.SIGTERM)
+    wait_until(lambda: "Worker has been shut down" in first.log(), "it is shut down")
+    start(1, 1).workers()
+    application.send("mark", "meanwhile")
+    watch.wait("acked", "meanwhile")
+    gate.open()
+    watch.wait("acked", "long")
+    assert len(watch.of("start", "long")) == 1
+    other_gate.open()
+    assert first.ended() == 0
+    application.join()
+    watch.check(["lingering", "long", "meanwhile"])
+
+
 def test_reload(application: Application, watch: Watch, gate: Gate, start: Starter) -> None:
     command = start(2, 1, environment=QUICK)
     old = set(command.workers())

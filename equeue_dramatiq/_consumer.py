@@ -15,7 +15,7 @@ from dramatiq.logging import get_logger
 
 from equeue_core import ClaimLost, EQueueError, Queue, QueueEmpty, Record, Store
 from equeue_dramatiq._errors import broker_error
-from equeue_dramatiq._message import LMDBMessage
+from equeue_dramatiq._message import GONE, LMDBMessage
 
 if TYPE_CHECKING:
     from equeue_dramatiq._slots import Slots
@@ -132,8 +132,8 @@ class LMDBConsumer(Consumer):
                 self.logger.warning(
                     "The end of message %r was interrupted: it runs again.", message.message_id
                 )
-        except ClaimLost:
-            self.logger.warning("Message %r is not in hand any more.", message.message_id)
+        except GONE as error:
+            self.logger.warning("Message %r is not in hand any more: %s", message.message_id, error)
 
     def requeue(self, messages: Iterable[MessageProxy]) -> None:
         """Give messages that were not started back to their places.

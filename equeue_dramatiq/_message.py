@@ -11,11 +11,24 @@ from typing import TYPE_CHECKING, Any
 from dramatiq import Message
 from dramatiq.broker import MessageProxy
 
-from equeue_core import ClaimLost, EQueueError, Record, Store, Transaction
+from equeue_core import (
+    ClaimLost,
+    EQueueError,
+    QueueClosed,
+    Record,
+    Store,
+    StoreRemoved,
+    Transaction,
+)
 from equeue_dramatiq._errors import broker_error
 
 if TYPE_CHECKING:
     from equeue_dramatiq._slots import Slots
+
+GONE = (ClaimLost, QueueClosed, StoreRemoved)
+"""Why a message is not in hand any more, and trying again is of no use: it is somebody else's, or the
+store was closed or removed.
+"""
 
 Held = Callable[[Transaction], Any]
 """Adds an operation to the transaction that ends a message."""
@@ -109,7 +122,7 @@ class LMDBMessage(MessageProxy):
 
         Raises:
             BrokerConnectionError: nothing was written; try again.
-            ClaimLost: it is not in hand any more.
+            ClaimLost, QueueClosed, StoreRemoved: it is not in hand any more.
         """
         if self.unfinished:
             # An exception from outside (a time limit, an abort) came in between: its retry may be missing.
@@ -128,7 +141,7 @@ class LMDBMessage(MessageProxy):
 
         Raises:
             BrokerConnectionError: nothing was written; try again.
-            ClaimLost: it is not in hand any more.
+            ClaimLost, QueueClosed, StoreRemoved: it is not in hand any more.
         """
         error = "rejected" if self._exception is None else self._exception
         self._end(
@@ -148,7 +161,7 @@ class LMDBMessage(MessageProxy):
                         del self._held[-1:]
                 else:
                     alone()
-        except ClaimLost:
+        except GONE:
             self._held.clear()
             self.leave()
             raise

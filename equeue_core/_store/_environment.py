@@ -361,6 +361,8 @@ class Environment:
         with self._opening:
             if self._is_open:
                 return
+            if self.handles == 0:  # it was closed while this thread began
+                raise QueueClosed(f"the store at {self.directory} is closed")
             if self._lock_fd < 0:
                 self._lock_fd = _files.open_file(self.directory, _files.LOCK)
             _flock(self._lock_fd, _EXCLUSIVE)
@@ -454,7 +456,8 @@ class Environment:
 
     def close(self) -> None:
         """Close; a later operation opens again as long as there are handles."""
-        with self._gate:
+        # An opening goes on in its own thread even if who wanted it was interrupted.
+        with self._gate, self._opening:
             self._abort()
             self._close_lmdb()
             self.owners.close()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import shutil
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +136,34 @@ def test_an_ack_that_the_close_overtakes_says_that_the_queue_is_closed(
     with pytest.raises(QueueClosed):
         record.ack()
     queue.close()
+
+
+@pytest.mark.timeout(60, method="thread")
+def test_an_interrupted_opening_can_be_tried_again(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing = threading.Event()
+    open_data, close = Environment._open_data, Environment.close
+
+    def interrupt_and_open(self: Environment, lock_fd: int) -> None:
+        os.kill(os.getpid(), signal.SIGALRM)
+        assert closing.wait(WATCHDOG), "who wanted it open gives up"
+        open_data(self, lock_fd)
+
+    def tell_and_close(self: Environment) -> None:
+        closing.set()
+        close(self)
+
+    def interrupt(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Environment, "_open_data", interrupt_and_open)
+            patch.setattr(Environment, "close", tell_and_close)
+            Queue(store_path).put("first")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    with Queue(store_path) as queue:
+        assert queue.put("second") == 1

@@ -76,6 +76,7 @@ class Session:
         self._under_way: list[str] = []
         self._place: Place | None = None
         self._calls = 0
+        self._shown = 0.0
         self._closed = False
         self._open_still = [True]
         self.reset()

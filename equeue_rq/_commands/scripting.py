@@ -40,7 +40,7 @@ def _keep(db: Keyspace, script: bytes, how: bytes) -> bytes:
 
 def _make_room(db: Keyspace) -> None:
     passing = [key for key, raw in scan(db.txn, SCRIPT) if raw[:1] == _RUN]
-    for key in passing[: len(passing) - _PASSING + 1]:
+    for key in passing[_PASSING - 1 :]:
         db.txn.delete(key)
 
 

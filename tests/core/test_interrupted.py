@@ -159,10 +159,11 @@ def test_an_interrupted_opening_can_be_tried_again(
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        with monkeypatch.context() as patch:
             patch.setattr(Environment, "_open_data", interrupt_and_open)
             patch.setattr(Environment, "close", tell_and_close)
-            Queue(store_path).put("first")
+            with pytest.raises(KeyboardInterrupt):
+                Queue(store_path).put("first")
     finally:
         signal.signal(signal.SIGALRM, before)
     with Queue(store_path) as queue:

@@ -1,1 +1,1 @@
-"""Dramatiq's own tests, run on this project's broker and backends."""
+"""Other projects' own tests, run on this project's adapters."""

@@ -1,0 +1,93 @@
+"""RQ's own tests pass on this project's connection, without a Redis server."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.upstream import _archive, _rq, _runs
+
+VERSION = importlib.metadata.version("rq")
+TESTS = _rq.TESTS.get(VERSION, {})
+SLOW = [
+    file for file in ("test_worker.py", "test_spawn_worker.py", "test_retry.py") if file in TESTS
+]
+
+
+@pytest.fixture(scope="module")
+def archive(request: pytest.FixtureRequest) -> Path:
+    return _archive.fetch("rq", VERSION, request.config.cache.mkdir("rq"))
+
+
+@pytest.fixture(scope="module")
+def tests(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _archive.unpack_tests(archive, tmp_path_factory.mktemp("unpacked"))
+
+
+@pytest.fixture(scope="module")
+def suite(
+    tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[_runs.Suite]:
+    files = _runs.wanted(request, test_file.__name__)
+    directory = tmp_path_factory.mktemp("upstream")
+    yield from _running(_runs.Suite(tests, directory, files, _rq.way(VERSION)))
+
+
+@pytest.fixture(scope="module")
+def slow(
+    tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[_runs.Suite]:
+    files = _runs.wanted(request, test_file_with_its_slow_tests.__name__)
+    directory = tmp_path_factory.mktemp("slow")
+    yield from _running(_runs.Suite(tests, directory, files, _rq.way(VERSION, slow=True)))
+
+
+@pytest.fixture(scope="module")
+def control(
+    tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[_runs.Suite]:
+    files = _runs.wanted(request, test_fixtures_on_a_real_server.__name__)
+    directory = tmp_path_factory.mktemp("control")
+    yield from _running(_runs.Suite(tests, directory, files, _rq.way(VERSION, control=True)))
+
+
+def _running(suite: _runs.Suite) -> Iterator[_runs.Suite]:
+    try:
+        yield suite
+    finally:
+        suite.stop()
+
+
+def test_each_file_of_the_archive_is_run(tests: Path) -> None:
+    assert {path.name for path in tests.rglob("test_*.py")} == set(TESTS)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("file", TESTS)
+def test_file(suite: _runs.Suite, file: str, request: pytest.FixtureRequest) -> None:
+    report = suite.report(file)
+    _runs.tell(request, f"RQ {VERSION}", report)
+    assert report.failed == [], report.output
+    assert report.passed + report.left_out == TESTS[file]
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("file", SLOW)
+def test_file_with_its_slow_tests(slow: _runs.Suite, file: str) -> None:
+    report = slow.report(file)
+    assert report.failed == [], report.output
+    assert report.passed + report.left_out == TESTS[file]
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("file", TESTS)
+def test_fixtures_on_a_real_server(control: _runs.Suite, file: str) -> None:
+    """A test of the fixtures: where a real server fails, they are at fault."""
+    report = control.report(file)
+    assert report.failed == [], report.output
+    assert report.passed + report.left_out == TESTS[file]

@@ -10,12 +10,6 @@ from tests import _servers
 from tests.contract.dramatiq.capabilities import lacks
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "needs(*capabilities): what a contract's test asks of a backend"
-    )
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what a backend does not promise: that is no skip, there is nothing to run."""
     left_out = [item for item in items if lacks(item)]

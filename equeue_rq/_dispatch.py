@@ -9,10 +9,10 @@ from equeue_core import QueueClosed
 from equeue_rq._commands._table import Blocked, Command, Several, find
 from equeue_rq._messages import CommandError
 from equeue_rq._replies import OK, QUEUED, Reply
-from equeue_rq._running import Queued, alone, run_inside, together, wait
+from equeue_rq._running import Queued, alone, together, wait
 from equeue_rq._session import Disconnected, Session
 
-__all__ = ["execute", "execute_all", "run_inside"]
+__all__ = ["execute", "execute_all"]
 
 _NEVER_QUEUED = frozenset({"EXEC", "DISCARD", "QUIT", "RESET"})
 _NEVER_INSIDE = frozenset({"MULTI", "WATCH"})

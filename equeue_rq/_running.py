@@ -13,7 +13,7 @@ from typing import Any, cast
 from equeue_core import DiskFull, EQueueError, QueueFull
 from equeue_core.storage import Halfway, Txn
 from equeue_rq._clients import Message
-from equeue_rq._commands._table import Blocked, Call, Command, find
+from equeue_rq._commands._table import Blocked, Call, Command
 from equeue_rq._keyspace import Keyspace, Kind, bell_of, sweep
 from equeue_rq._messages import CommandError
 from equeue_rq._replies import Reply
@@ -75,9 +75,10 @@ def alone(session: Session, command: Command, args: list[bytes]) -> Reply:
     if "connection" in flags:
         return run_one(_NO_DB, session, command, args)
     if "write" in flags:
-        return commit(
-            session, partial(_write, session, session.db, command, args), adds(command, args)
-        )
+        operation = partial(_write, session, session.db, command, args)
+        if "script" in flags:
+            return _run_script(session, operation, adds(command, args))
+        return commit(session, operation, adds(command, args))
     return session.space.read(partial(_read, session, session.db, command, args))
 
 
@@ -87,6 +88,23 @@ def _read(session: Session, number: int, command: Command, args: list[bytes], tx
 
 def _write(session: Session, number: int, command: Command, args: list[bytes], txn: Txn) -> Reply:
     return run_one(keyspace(session, txn, number, True), session, command, args)
+
+
+def _run_script(session: Session, operation: Callable[[Txn], Reply], adds: int) -> Reply:
+    """The answer of a script. If the store is full it is run all the same: it may be there to make room.
+    Then it is told that the store is full by the commands that add something.
+    """
+    try:
+        return session.space.write(operation, adds)
+    except Halfway as halfway:
+        return _refusal(halfway)
+    except (DiskFull, QueueFull):
+        pass
+    session.frugal = True
+    try:
+        return commit(session, operation, 0)
+    finally:
+        session.frugal = False
 
 
 def keyspace(session: Session, txn: Txn, number: int, writes: bool) -> Keyspace:
@@ -108,19 +126,6 @@ def run_one(db: Keyspace, session: Session, command: Command, args: list[bytes])
             raise
         # Others' operations may be in this transaction: it is undone, and run without this one.
         raise Halfway(Mistake(f"{command.name}: {error!r}")) from error
-
-
-def run_inside(db: Keyspace, session: Session, words: list[bytes]) -> Reply:
-    """The answer of a command that a script calls in its transaction.
-
-    Raises:
-        CommandError: it was refused.
-    """
-    command, args = find(words)
-    if "noscript" in command.flags or command.name == "SELECT":
-        raise CommandError("ERR This Redis command is not allowed from script")
-    reply = command.run(Call(db, args, session, command.name))
-    return reply.otherwise if isinstance(reply, Blocked) else reply
 
 
 def adds(command: Command, args: list[bytes]) -> int:

@@ -58,6 +58,7 @@ class Session:
         subscriptions: the channels and patterns it listens to, each kind in the order of subscribing.
         mail: messages that were taken from its mailbox.
         replies: answers that were not read yet.
+        frugal: scripts have to ask for room whenever they add something.
     """
 
     pid = 0
@@ -70,6 +71,7 @@ class Session:
         self.pid = _getpid()
         self.client = Client(pid=self.pid)
         self.patience: float | None = None
+        self.frugal = False
         self.subscriptions: dict[Kind, dict[bytes, None]] = {kind: {} for kind in Kind}
         self.mail: deque[list[bytes]] = deque()
         self.replies: deque[Reply] = deque()

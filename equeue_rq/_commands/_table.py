@@ -59,7 +59,8 @@ class Command:
         run: the function. It refuses (by raising `CommandError`) before it writes.
         arity: as Redis counts: how many words with the name, negative: at least so many.
         flags: ``write`` or ``readonly``; ``adds`` if it brings in work that must survive a power cut
-            (see `Space.write`); ``blocking``; ``noscript``; ``connection`` if it needs no transaction.
+            (see `Space.write`); ``blocking``; ``noscript``; ``connection`` if it needs no transaction;
+            ``script`` if it runs one that may add or remove.
         keys: first, last and step of its keys, as Redis's COMMAND has it; (0, 0, 0): none, or elsewhere.
         summary: the function's docstring.
     """

@@ -80,13 +80,13 @@ def _evalsha(call: Call, read_only: bool) -> Reply:
     return _run(call, lambda: (_find(call.db, digest), digest), read_only)
 
 
-@command("EVAL", -3, "write", "adds", "noscript")
+@command("EVAL", -3, "write", "adds", "noscript", "script")
 def eval_script(call: Call) -> Reply:
     """Run a Lua script."""
     return _eval(call, False)
 
 
-@command("EVALSHA", -3, "write", "adds", "noscript")
+@command("EVALSHA", -3, "write", "adds", "noscript", "script")
 def evalsha(call: Call) -> Reply:
     """Run a Lua script that was loaded or run before, by its SHA-1 digest."""
     return _evalsha(call, False)

@@ -16,6 +16,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from equeue_core import EQueueError
 from equeue_rq._commands._table import Blocked, Call, Command, find
 from equeue_rq._lua import _numbers
 from equeue_rq._lua._values import Decoder, argument, error_text, plain_reply, size, to_lua
@@ -124,7 +125,7 @@ class Runtime:
         self.usable = False  # until it is seen to have ended well
         self._call, self._read_only = replace(call), read_only
         self._problem, self._resp = None, 2
-        self._known = self._known_by[read_only]
+        self._known = {} if call.session.frugal else self._known_by[read_only]
         self._random.seed(0)
         self._deadline = _monotonic() + SECONDS
         self._allow(size(keys) + size(arguments))
@@ -219,10 +220,16 @@ class Runtime:
             return CommandError("ERR This Redis command is not allowed from script")
         if self._read_only and "write" in flags:
             return CommandError("ERR Write commands are not allowed from read-only scripts.")
-        if args and len(args) == len(words) - 1:  # it has no subcommands
-            self._known[words[0]] = _Known(command)
         call = self._call
         assert call is not None, "a script is running"
+        if call.session.frugal:
+            if "adds" in flags:
+                try:
+                    call.db.space.require_room(call.db.txn, size(words))
+                except EQueueError as error:
+                    return CommandError(f"OOM {error}")
+        elif args and len(args) == len(words) - 1:  # it has no subcommands
+            self._known[words[0]] = _Known(command)
         call.name, call.args = command.name, args
         try:
             return command.run(call)

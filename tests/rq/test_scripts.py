@@ -14,6 +14,9 @@ import pytest
 import redis
 from rq import Queue, queue, scripts
 
+from equeue_core import DiskFull
+from equeue_core._store import Environment
+from equeue_core.storage import Txn
 from equeue_rq._commands._shortcuts import shortcut
 from equeue_rq._commands.scripting import _PASSING
 from equeue_rq._keyspace import SCRIPT
@@ -106,6 +109,26 @@ def test_a_script_among_the_commands_of_a_transaction(call: Caller) -> None:
     assert answers[:2] == [b"OK", 2]
     assert all(isinstance(answer, CommandError) for answer in answers[2:5])
     assert answers[5] == 4
+
+
+def test_a_script_runs_on_a_full_disk_but_adds_nothing(
+    call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(environment: Environment, txn: Txn, adds: int) -> None:
+        raise DiskFull("the disk is full")
+
+    call("RPUSH", "l", *range(10))
+    monkeypatch.setattr(Environment, "require_room", refuse)
+    assert _refusal(call, "RPUSH", "l", 1) == "OOM the disk is full"
+    script = """
+        for _ = 1, 10 do redis.call('LPOP', KEYS[1]) end
+        return {redis.pcall('SET', 'a', 1).err, redis.call('DEL', KEYS[1]), redis.call('EXISTS', 'a')}
+    """
+    assert call("EVAL", script, 1, "l") == [b"OOM the disk is full", 0, 0]
+    assert call("EXISTS", "l") == 0
+    assert _refusal(call, "EVAL", "redis.call('SET', 'a', 1)", 0).startswith("OOM ")
+    monkeypatch.undo()
+    assert call("EVAL", "return redis.call('SET', 'a', 1)", 0) == b"OK"
 
 
 @pytest.mark.parametrize(
@@ -287,9 +310,12 @@ def test_a_queue_is_emptied_without_lua_as_with_it(
     with LMDBRedis(store_path, sync="off") as client:
         filled = _fill_queue(client)
         sent: list[str] = []
-        monkeypatch.setattr(
-            client, "register_script", lambda text: sent.append(text.decode()) or (lambda **_: 0)
-        )
+
+        def register(text: bytes) -> Callable[..., int]:
+            sent.append(text.decode())
+            return lambda **_: 0
+
+        monkeypatch.setattr(client, "register_script", register)
         filled.empty()
         monkeypatch.undo()
         [script] = sent

@@ -27,10 +27,12 @@ def run(program: str, *arguments: object) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.contract("DRW-07")
 def test_waiting_leaves_the_thread_to_the_other_greenlets(store_path: Path) -> None:
     assert float(run("waits", store_path)[0]) < PAUSE
 
 
+@pytest.mark.contract("DRW-07")
 @pytest.mark.parametrize("sync", ["off", "normal"])
 def test_no_other_greenlet_runs_inside_a_transaction(store_path: Path, sync: str) -> None:
     outside, inside = map(int, run("transactions", store_path, sync)[0].split())
@@ -38,6 +40,7 @@ def test_no_other_greenlet_runs_inside_a_transaction(store_path: Path, sync: str
     assert inside == 0
 
 
+@pytest.mark.contract("DRW-07")
 def test_a_worker_with_results_delays_and_time_limits(store_path: Path) -> None:
     added, delayed, limited, pause = run("worker", store_path)
     assert int(added) == sum(range(1, 101))

@@ -30,6 +30,7 @@ class Limit(Interrupt):
     """As a time limit: thrown into the thread from outside."""
 
 
+@pytest.mark.contract("DRE-06")
 def test_a_message_of_whose_end_nobody_was_told_runs_again(broker: LMDBBroker) -> None:
     """The exception came before Dramatiq could call the first middleware."""
 
@@ -46,6 +47,7 @@ def test_a_message_of_whose_end_nobody_was_told_runs_again(broker: LMDBBroker) -
     assert (again.state.value, again.retries) == ("pending", 1)
 
 
+@pytest.mark.contract("DRE-06")
 @pytest.mark.parametrize("retries", [True, False])
 def test_a_message_whose_end_was_interrupted_runs_again(broker: LMDBBroker, retries: bool) -> None:
     """The retry may be missing: Dramatiq acks all the same, and the message would be lost."""
@@ -75,6 +77,7 @@ def test_a_message_whose_end_was_interrupted_runs_again(broker: LMDBBroker, retr
     assert broker.queue("default").jobs() == []
 
 
+@pytest.mark.contract("DRE-06")
 def test_a_message_whose_ack_was_interrupted_is_for_others_at_once(
     broker: LMDBBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

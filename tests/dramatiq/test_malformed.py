@@ -56,6 +56,7 @@ def silence() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.contract("DRM-07")
 @pytest.mark.usefixtures("silence")
 def test_a_worker_goes_on_whatever_is_in_its_queue(broker: LMDBBroker) -> None:
     done = []
@@ -84,6 +85,7 @@ def test_a_worker_goes_on_whatever_is_in_its_queue(broker: LMDBBroker) -> None:
     assert queue.stats()["failed"] > 20
 
 
+@pytest.mark.contract("DRM-07")
 @pytest.mark.parametrize("wrong", [{"actor_name": []}, {"options": None}, {"args": None}])
 def test_it_becomes_a_dead_letter_with_its_bytes(broker: LMDBBroker, wrong: dict[str, Any]) -> None:
     payload = json.dumps({**GOOD, **wrong}).encode()

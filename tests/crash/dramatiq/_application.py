@@ -8,24 +8,32 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import dramatiq
-from dramatiq import Message, Middleware
+from dramatiq import Message, Middleware, pipeline
 from dramatiq.middleware import CurrentMessage
 from dramatiq.middleware.threading import is_gevent_active
+from dramatiq.results import Results
 
-from equeue_dramatiq import LMDBBroker
+from equeue_core import State
+from equeue_dramatiq import LMDBBroker, LMDBResultBackend
 
-from .._ledger import Journal
+from .._ledger import Journal, pages
 from .._procs import WATCHDOG
 
 # Environment variables of the command.
 DIRECTORY = "EQUEUE_TEST_DIRECTORY"
 OPTIONS = "EQUEUE_TEST_OPTIONS"
 COMMAND = "EQUEUE_TEST_COMMAND"  # its name
+
+
+def run_of(message: Any) -> str:
+    """Which run of its message this is: the token, with "+1" after a failure."""
+    retries = message.options.get("retries")
+    return message.args[0] + (f"+{retries}" if retries else "")
 
 
 class Trouble(Exception):
@@ -36,7 +44,7 @@ class Witness(Middleware):
     """Writes down what becomes of messages. A line: kind, token, process, monotonic time, retries,
     command.
 
-    The second run of a message that failed has the token with "+1".
+    The token is that of `run_of`.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -56,8 +64,7 @@ class Witness(Middleware):
         self.note("due", message.args[0])
 
     def before_process_message(self, broker: Any, message: Any) -> None:
-        tries = message.options.get("retries")
-        message.run = message.args[0] + (f"+{tries}" if tries else "")
+        message.run = run_of(message)
         self.note("start", message.run, message.record.retries)
 
     def after_ack(self, broker: Any, message: Any) -> None:
@@ -82,6 +89,8 @@ class Application:
         self.journal = Journal(directory / "journal")
         self.witness = Witness(self.journal)
         self.broker = LMDBBroker(path or directory / "store", **options)
+        self.results = LMDBResultBackend(path or directory / "store")
+        self.broker.add_middleware(Results(backend=self.results))
         self.broker.add_middleware(CurrentMessage())
         self.broker.add_middleware(self.witness)
         for function in (self.mark, self.hold, self.nap, self.block, self.fails_once):
@@ -90,6 +99,7 @@ class Application:
         self._add(self.forks)
         self._add(self.lingers)
         self._add(self.mark, "urgent", priority=-10)
+        self._add(self.answer, store_results=True)
         self._add(self.hold, "hold_in_other", queue_name="other")
         self._add(self.mark, "mark_in_other", queue_name="other")
         self._add(self.hold, "hold_and_fail", max_retries=1)
@@ -110,14 +120,30 @@ class Application:
         for name in self.broker.queues:
             self.broker.join(name, timeout=int(WATCHDOG * 1000))
 
+    def done(self, queue_name: str = "default") -> list[Message[Any]]:
+        """The messages that are done, if the broker keeps them."""
+        jobs = pages(self.broker.queue(queue_name), State.DONE)
+        return [Message.decode(job.payload) for job in jobs]
+
     def close(self) -> None:
         self.broker.close()
+        self.results.close()
         self.journal.close()
+
+    def send_chain(self, tokens: Iterable[str]) -> None:
+        """Send a pipeline of marks, each of which sends the next."""
+        mark = self.broker.get_actor("mark")
+        steps = [mark.message_with_options(args=(token,), pipe_ignore=True) for token in tokens]
+        pipeline(steps, broker=self.broker).run()
 
     # The actors
 
     def mark(self, token: str) -> None:
         """Leave a mark, and be done."""
+
+    def answer(self, token: str) -> str:
+        """Have a result."""
+        return f"result of {token}"
 
     def hold(self, token: str, padding: str = "") -> None:
         """Take as long as the test keeps the queue's gate shut. The name decides what comes then."""

@@ -85,6 +85,7 @@ def application(tmp_path: Path, options: dict[str, Any]) -> Iterator[Application
     application.close()
 
 
+@pytest.mark.contract("DRE-03", "DRM-13")
 def test_a_retry_that_cannot_be_stored_is_stored_when_there_is_room(
     application: Application,
     options: dict[str, Any],

@@ -7,12 +7,16 @@ import random
 import signal
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from dramatiq import Message
 
 from .._procs import wait_until
-from ._application import Application
+from ._application import Application, run_of
 from ._commands import SERVED, Command, Gate, Starter, Watch, stopped
 
 PROMPT = 2.0
@@ -24,8 +28,8 @@ def again(tokens: Iterable[str]) -> list[str]:
     return [f"{token}+1" for token in tokens]
 
 
-@pytest.mark.parametrize("program", ["dramatiq", "dramatiq-gevent"])
 @pytest.mark.contract("DRW-03")
+@pytest.mark.parametrize("program", ["dramatiq", "dramatiq-gevent"])
 def test_a_killed_workers_message_runs_elsewhere_at_once(
     application: Application, watch: Watch, gate: Gate, start: Starter, program: str
 ) -> None:
@@ -69,6 +73,7 @@ def kill_group(command: Command) -> list[int]:
     return workers
 
 
+@pytest.mark.contract("DRW-06")
 @pytest.mark.parametrize(
     ("kill", "way"),
     [
@@ -78,7 +83,6 @@ def kill_group(command: Command) -> list[int]:
         (kill_group, ("--fork-function", f"{SERVED}:scheduler")),
     ],
 )
-@pytest.mark.contract("DRW-06")
 def test_nothing_is_lost_and_nothing_that_was_acked_is_done_again(
     application: Application,
     watch: Watch,
@@ -119,7 +123,7 @@ def test_nothing_is_lost_and_nothing_that_was_acked_is_done_again(
     assert len(restarted) == 2 * len(killed)
 
 
-@pytest.mark.contract("DRM-08")
+@pytest.mark.contract("DRM-08", "DRW-06")
 def test_delayed_messages_run_at_their_time_when_their_workers_were_killed(
     application: Application, watch: Watch, start: Starter
 ) -> None:
@@ -170,26 +174,49 @@ def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(
     assert "died" in letter.errors[-1].message
 
 
+KEPT = {"done_message_ttl": 10**9}
+"""Messages that are done can be looked at afterwards."""
+
+
+class Producer:
+    """Sends messages of all kinds, and remembers what should come of them."""
+
+    def __init__(self, application: Application, rnd: random.Random) -> None:
+        self._application = application
+        self._random = rnd
+        self.runs: list[str] = []
+        self.answers: list[Message[Any]] = []
+
+    def send(self) -> None:
+        token = str(len(self.runs))
+        kind = self._random.choice(["mark", "fails_once", "chain", "answer"])
+        delay = self._random.choice([None, None, self._random.randrange(300)])
+        if kind == "chain":
+            chain = [f"{token}.{step}" for step in range(3)]
+            self._application.send_chain(chain)
+            self.runs += chain
+            return
+        message = self._application.message(kind, token)
+        self._application.broker.enqueue(message, delay=delay)
+        self.runs.append(token)
+        if kind == "fails_once":
+            self.runs += again([token])
+        elif kind == "answer":
+            self.answers.append(message)
+
+
+@pytest.mark.contract("DRW-06", "DRE-01", "DRE-02")
 @pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.torture)])
-@pytest.mark.contract("DRW-06")
-def test_kills_at_random(
-    application: Application, watch: Watch, start: Starter, kills: int
-) -> None:
-    """Two commands; a process of one of them is killed, or both commands, while work comes in."""
+def test_kills_at_random(tmp_path: Path, watch: Watch, start: Starter, kills: int) -> None:
+    """Two commands; a process of one of them is killed, or a whole command, while work comes in."""
     rnd = random.Random(kills)
-    commands = [start(2, 3) for _ in range(2)]
-    sent: dict[str, list[str]] = {"mark": [], "fails_once": []}
+    application = Application(tmp_path, sync="off", **KEPT)
+    producer = Producer(application, rnd)
+    commands = [start(2, 3, options=KEPT) for _ in range(2)]
     killed: list[int] = []
-
-    def produce(number: int) -> None:
-        token = f"{len(killed)}-{number}"
-        actor = rnd.choice(["mark", "mark", "fails_once"])
-        sent[actor].append(token)
-        application.send(actor, token, delay=rnd.choice([None, None, rnd.randrange(300)]))
-
     while len(killed) < kills:
-        for number in range(rnd.randrange(20, 300)):
-            produce(number)
+        for _ in range(rnd.randrange(20, 200)):
+            producer.send()
         command = rnd.choice(commands)
         victims = command.workers()
         if rnd.random() < 0.5:
@@ -198,7 +225,13 @@ def test_kills_at_random(
         else:
             command.kill_group()
         killed += victims
-        commands[commands.index(command)] = start(2, 3)
-    everything = sent["mark"] + sent["fails_once"]
+        commands[commands.index(command)] = start(2, 3, options=KEPT)
     application.join()
-    watch.check([*everything, *again(sent["fails_once"])], killed)
+    watch.check(producer.runs, killed)
+
+    # A retry, and the next of a chain, comes with the ack: never none, and never two.
+    assert Counter(map(run_of, application.done())) == Counter(producer.runs)
+    for message in producer.answers:
+        result = application.results.get_result(message)
+        assert result == f"result of {message.args[0]}"
+    application.close()

@@ -105,7 +105,7 @@ def test_an_urgent_message_runs_before_a_thousand_others(
     assert len(order) == 1001
 
 
-@pytest.mark.contract("DRM-09")
+@pytest.mark.contract("DRM-09", "DRW-04")
 def test_an_urgent_message_overtakes_what_is_being_worked_off(
     application: Application, watch: Watch, start: Starter
 ) -> None:
@@ -127,6 +127,7 @@ def test_an_urgent_message_overtakes_what_is_being_worked_off(
 _CONTAINER = ("unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child")
 
 
+@pytest.mark.contract("DRW-03")
 def test_workers_with_the_same_process_number(
     application: Application, watch: Watch, gate: Gate, start: Starter
 ) -> None:

@@ -18,12 +18,14 @@ PROMPT = 2.0
 """Seconds that a busy machine may add to what is to happen at once."""
 
 
+@pytest.mark.contract("DRM-14")
 def test_importing_touches_no_disk(tmp_path: Path, spawn: Spawn) -> None:
     child = spawn(_preload.imported_only, tmp_path)
     assert child.line() == "journal", "the test's own file, and no store"
     child.finish()
 
 
+@pytest.mark.contract("DRM-14")
 @pytest.mark.parametrize("used", ["unused", "used"])
 def test_a_server_that_forks_after_loading(
     application: Application, watch: Watch, tmp_path: Path, spawn: Spawn, used: str
@@ -43,6 +45,7 @@ def test_a_server_that_forks_after_loading(
     assert application.broker.stats("default")["total"] == len(sent) + (used == "used")
 
 
+@pytest.mark.contract("DRM-14")
 def test_an_actor_that_forks(application: Application, watch: Watch, start: Starter) -> None:
     start(2, 4).workers()
     tokens = [f"{number}" for number in range(20)]

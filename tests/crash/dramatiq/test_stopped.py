@@ -18,8 +18,8 @@ PROMPT = 2.0
 """Seconds that a busy machine may add to what is to happen at once."""
 
 
+@pytest.mark.contract("DRW-05", "DRM-06")
 @pytest.mark.parametrize("program", ["dramatiq", "dramatiq-gevent"])
-@pytest.mark.contract("DRW-05")
 def test_running_messages_end_and_unstarted_ones_go_elsewhere_at_once(
     application: Application, watch: Watch, gate: Gate, start: Starter, program: str
 ) -> None:
@@ -52,6 +52,7 @@ def test_running_messages_end_and_unstarted_ones_go_elsewhere_at_once(
     assert watch.of("acked", "long")[0].pid == watch.of("start", "long")[0].pid
 
 
+@pytest.mark.contract("DRW-04")
 def test_what_two_queues_brought_for_one_thread_does_not_wait_for_it(
     application: Application, watch: Watch, gate: Gate, other_gate: Gate, start: Starter
 ) -> None:
@@ -90,7 +91,7 @@ def test_nothing_is_begun_in_a_worker_that_stops(
     watch.check(["long", "for-others"])
 
 
-@pytest.mark.contract("DRW-06")
+@pytest.mark.contract("DRW-02", "DRW-06")
 def test_a_message_that_outlasts_the_shutdown_stays_where_it_is_as_long_as_its_process_lives(
     application: Application, watch: Watch, gate: Gate, other_gate: Gate, start: Starter
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_message_that_outlasts_the_shutdown_stays_where_it_is_as_long_as_its_p
     watch.check(["lingering", "long", "meanwhile"])
 
 
+@pytest.mark.contract("DRW-06")
 def test_reload(application: Application, watch: Watch, gate: Gate, start: Starter) -> None:
     command = start(2, 1, environment=QUICK)
     old = set(command.workers())
@@ -148,8 +150,8 @@ def test_reload_when_a_source_file_changes(
     assert watch.of("start", "afterwards")[0].pid in new
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(30, marks=pytest.mark.torture)])
 @pytest.mark.contract("DRW-06")
+@pytest.mark.parametrize("rounds", [2, pytest.param(30, marks=pytest.mark.torture)])
 def test_rolling_restarts_under_load(
     application: Application, watch: Watch, start: Starter, rounds: int
 ) -> None:

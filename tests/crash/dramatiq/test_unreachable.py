@@ -15,6 +15,7 @@ OFTEN = {"dramatiq_restart_delay": "100"}
 """Milliseconds between two tries."""
 
 
+@pytest.mark.contract("DRM-13")
 @pytest.mark.parametrize("program", ["dramatiq", "dramatiq-gevent"])
 def test_workers_go_on_when_the_store_can_be_opened(
     application: Application, watch: Watch, start: Starter, tmp_path: Path, program: str

@@ -28,6 +28,7 @@ from .._procs import WATCHDOG
 DIRECTORY = "EQUEUE_TEST_DIRECTORY"
 OPTIONS = "EQUEUE_TEST_OPTIONS"
 COMMAND = "EQUEUE_TEST_COMMAND"  # its name
+TEST = "EQUEUE_TEST_PROCESS"  # the test's number
 
 
 def run_of(message: Any) -> str:

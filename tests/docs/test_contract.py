@@ -16,7 +16,10 @@ PAGE = TESTS.parent / "docs" / "contract.md"
 ID = re.compile(r"[A-Z]{3}-\d\d")
 ROW = re.compile(r"^\| (?P<id>\S+) \| (?P<promise>.+) \|$", re.MULTILINE)
 
-pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not here")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not here"),
+]
 
 
 def promises() -> list[tuple[str, str]]:

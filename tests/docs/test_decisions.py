@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.docs import _pages
+
+pytestmark = pytest.mark.once
 
 INDEX = _pages.DOCS / "decisions" / "index.md"
 _ROW = re.compile(r"^\| (?P<id>D\d\d) \| \[[^\]]+\]\((?P<page>[\w-]+\.md)\) \|", flags=re.MULTILINE)

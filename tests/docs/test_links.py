@@ -9,6 +9,8 @@ import pytest
 
 from tests.docs import _pages
 
+pytestmark = pytest.mark.once
+
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 _ELSEWHERE = re.compile(r"^[a-z]+:")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 
+import pytest
+
 import equeue_core
 import equeue_dramatiq
 from equeue_core import (
@@ -17,6 +19,8 @@ from equeue_core import (
 )
 from equeue_core._store import _format, _keys, _rows, _spaces
 from tests.docs import _pages
+
+pytestmark = pytest.mark.once
 
 REFERENCE = _pages.DOCS / "reference"
 OPTIONS = REFERENCE / "options.md"

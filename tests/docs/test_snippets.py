@@ -11,6 +11,8 @@ import pytest
 
 from tests.docs import _pages
 
+pytestmark = pytest.mark.once
+
 RUNNER = Path(__file__).with_name("_run_page.py")
 WATCHDOG = 120
 

@@ -14,6 +14,8 @@ import pytest
 
 from tests.docs import _pages
 
+pytestmark = pytest.mark.once
+
 PAGE = _pages.DOCS / "tutorial.md"
 
 

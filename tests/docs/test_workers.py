@@ -13,6 +13,8 @@ import pytest
 from equeue_core import Queue, State
 from tests.docs import _pages
 
+pytestmark = pytest.mark.once
+
 PAGE = _pages.DOCS / "how-to" / "web-apps.md"
 STORE = "/tmp/equeue-example"
 WATCHDOG = 60

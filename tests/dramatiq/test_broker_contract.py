@@ -12,6 +12,7 @@ from tests.contract.dramatiq.capabilities import LMDB, RABBITMQ, REDIS, STUB
 from tests.dramatiq.backends import LMDBBrokers, RabbitmqBrokers, RedisBrokers, StubBrokers
 
 
+@pytest.mark.once
 class TestStubBroker(BrokerContract):
     capabilities = STUB
 
@@ -20,6 +21,7 @@ class TestStubBroker(BrokerContract):
         return StubBrokers()
 
 
+@pytest.mark.once
 class TestRedisBroker(BrokerContract):
     capabilities = REDIS
 
@@ -30,6 +32,7 @@ class TestRedisBroker(BrokerContract):
         backend.close()
 
 
+@pytest.mark.once
 class TestRabbitmqBroker(BrokerContract):
     capabilities = RABBITMQ
 

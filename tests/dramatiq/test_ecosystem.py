@@ -16,6 +16,8 @@ from equeue_dramatiq import LMDBBroker
 from tests.dramatiq import _commands
 from tests.dramatiq._commands import running, wait_for_lines, wait_until
 
+pytestmark = pytest.mark.once
+
 WATCHDOG = int(_commands.WATCHDOG * 1000)
 WORKER = ("--processes", "1", "--threads", "2")
 DJANGO = {"DJANGO_SETTINGS_MODULE": "settings"}

@@ -16,6 +16,7 @@ from tests.contract.dramatiq import RateLimitsContract
 from tests.contract.dramatiq.capabilities import LMDB, REDIS, STUB
 
 
+@pytest.mark.once
 class TestStubLimits(RateLimitsContract):
     capabilities = STUB
 
@@ -31,6 +32,7 @@ class TestStubLimits(RateLimitsContract):
         return self.Backend()
 
 
+@pytest.mark.once
 class TestRedisLimits(RateLimitsContract):
     capabilities = REDIS
 

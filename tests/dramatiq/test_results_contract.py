@@ -16,6 +16,7 @@ from tests.contract.dramatiq import ResultsContract
 from tests.contract.dramatiq.capabilities import LMDB, REDIS, STUB
 
 
+@pytest.mark.once
 class TestStubResults(ResultsContract):
     capabilities = STUB
 
@@ -28,6 +29,7 @@ class TestStubResults(ResultsContract):
         return self.Backend()
 
 
+@pytest.mark.once
 class TestRedisResults(ResultsContract):
     capabilities = REDIS
 

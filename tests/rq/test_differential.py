@@ -10,6 +10,8 @@ from tests.rq.differential import Pair, Words, steps, transactions, without_scan
 from tests.rq.families_a import BLOCKING, HASHES, KEYS, LISTS, STRINGS, WATCHED
 from tests.rq.families_b import LEXICAL, SCRIPTS, SETS, SORTED_SETS, STREAMS, WATCHED_B
 
+pytestmark = pytest.mark.once
+
 _FAMILIES = {
     "strings": st.one_of(STRINGS, STRINGS, KEYS),
     "hashes": st.one_of(HASHES, HASHES, HASHES, KEYS),

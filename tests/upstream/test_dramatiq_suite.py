@@ -10,6 +10,8 @@ import pytest
 
 from tests.upstream import _archive, _dramatiq, _runs
 
+pytestmark = pytest.mark.once
+
 VERSION = importlib.metadata.version("dramatiq")
 
 # The files that need nothing but Dramatiq's in-memory broker and backends.

@@ -9,6 +9,8 @@ import pytest
 from tests.docs import _pages
 from tests.upstream import _dramatiq, _left_out, _rq
 
+pytestmark = pytest.mark.once
+
 PROJECTS = {
     "Dramatiq": set(_dramatiq.FILES),
     "RQ": {file for files in _rq.TESTS.values() for file in files},

@@ -10,6 +10,8 @@ import pytest
 
 from tests.upstream import _archive, _rq, _runs
 
+pytestmark = pytest.mark.once
+
 VERSION = importlib.metadata.version("rq")
 TESTS = _rq.TESTS.get(VERSION, {})
 SLOW = [

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from equeue_core import DiskFull, EQueueError, QueueFull
 from equeue_core.storage import Halfway, Txn
+from equeue_rq import _lua
 from equeue_rq._clients import Message
 from equeue_rq._commands._table import Blocked, Call, Command
 from equeue_rq._keyspace import Keyspace, Kind, bell_of, sweep
@@ -95,7 +96,10 @@ def _run_script(session: Session, operation: Callable[[Txn], Reply], adds: int) 
     Then it is told that the store is full by the commands that add something.
     """
     try:
+        _lua.prepare()
         return session.space.write(operation, adds)
+    except CommandError as error:
+        return error
     except Halfway as halfway:
         return _refusal(halfway)
     except (DiskFull, QueueFull):
@@ -160,6 +164,8 @@ def together(
         EQueueError: the store is closed, or refuses the transaction.
     """
     run = partial(_run_together, session, session.db, queued, watched)
+    if any("script" in command.flags for command, _ in queued):
+        _lua.prepare()
     if any(command.writes for command, _ in queued):
         sum_of_adds = sum(adds(command, args) for command, args in queued)
         outcome = commit(session, partial(run, True), sum_of_adds)

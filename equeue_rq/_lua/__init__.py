@@ -53,6 +53,16 @@ def check(script: bytes, digest: bytes) -> None:
         _give_back(runtime)
 
 
+def prepare() -> None:
+    """Have a state ready, for the others not to wait for it while a transaction is running.
+
+    Raises:
+        CommandError: lupa is not installed.
+    """
+    if not _idle:
+        _give_back(_take())
+
+
 def _take() -> Runtime:
     try:
         return _idle.pop()

@@ -318,7 +318,7 @@ class LMDBConnection(ConnectionInterface):
         try:
             if session is None or session.replies:
                 return session is not None
-            if timeout == 0 and not session.mail and not session.is_subscribed:
+            if timeout == 0 and not session.is_subscribed:
                 session.listen()
                 return False
             return has_message(session, timeout)

@@ -11,6 +11,7 @@ import random
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from itertools import chain, islice
 
 import msgpack
 
@@ -93,15 +94,14 @@ def forget(txn: Txn, number: int) -> None:
 
 
 def clear(txn: Txn, number: int, alive: Alive) -> None:
-    """Forget some clients that are gone, from a random one of those before this one on."""
+    """Forget some clients that are gone, beginning at random."""
     first = first_key(txn, SUBSCRIBER)
     if first is None:
         return
     oldest = _client(first)
     start = SUBSCRIBER + _U64.pack(random.randint(oldest, max(oldest, number)))
-    for looked, (key, _) in enumerate(scan(txn, SUBSCRIBER, start)):
-        if looked == _CHECKED:
-            break
+    all_of_them = chain(scan(txn, SUBSCRIBER, start), scan(txn, SUBSCRIBER))
+    for key, _ in islice(all_of_them, _CHECKED):
         if not alive(_client(key)):
             forget(txn, _client(key))
 
@@ -172,8 +172,8 @@ def has_mail(txn: Txn, number: int) -> bool | None:
     return True if raw is not None and _BOX.unpack(raw)[2] else None
 
 
-def take(txn: Txn, number: int) -> list[list[bytes]] | None:
-    """The client's oldest messages, which are removed; None if it was forgotten."""
+def take(txn: Txn, number: int, limit: int = _TAKEN) -> list[list[bytes]] | None:
+    """The client's oldest messages, up to so many bytes, which are removed; None if it is unknown."""
     raw = txn.get(SUBSCRIBER + _U64.pack(number))
     if raw is None:
         return None
@@ -186,7 +186,7 @@ def take(txn: Txn, number: int) -> list[list[bytes]] | None:
         txn.delete(key)
         found.append(msgpack.unpackb(packed))
         taken += len(packed)
-        if taken >= _TAKEN:
+        if taken >= limit:
             break
     txn.put(SUBSCRIBER + _U64.pack(number), _BOX.pack(box, following, size - taken))
     return found

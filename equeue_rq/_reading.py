@@ -27,7 +27,7 @@ def has_message(session: Session, timeout: float | None) -> bool:
         Disconnected: the session has ended, or ends meanwhile.
         EQueueError: the store refuses the transaction.
     """
-    if session.replies or session.mail:
+    if session.replies:
         return True
     deadline = math.inf if timeout is None else _monotonic() + timeout
     session.begin(session.client.command)
@@ -37,7 +37,7 @@ def has_message(session: Session, timeout: float | None) -> bool:
             bells = [mailboxes.bell(session.id)]
             found = session.space.wait(bells, partial(_look, session), left)
             session.listen()
-            if not found or session.replies or session.mail or _take(session):
+            if not found or session.replies or _take(session):
                 return bool(found)
     except QueueClosed:
         raise Disconnected("the connection was closed") from None
@@ -46,15 +46,15 @@ def has_message(session: Session, timeout: float | None) -> bool:
 
 
 def next_reply(session: Session, timeout: float | None) -> Reply:
-    """The next answer, or message if there is none.
+    """The next answer or message.
 
     Raises:
-        NothingToRead: neither comes within so many seconds (None: for ever).
+        NothingToRead: nothing comes within so many seconds (None: for ever).
         Disconnected, EQueueError: as for `has_message`.
     """
     while has_message(session, timeout):
         try:
-            return session.replies.popleft() if session.replies else Push(session.mail.popleft())
+            return session.replies.popleft()
         except IndexError:  # another thread reads as well
             pass
     raise NothingToRead
@@ -72,5 +72,5 @@ def _take(session: Session) -> bool:
     if taken is None:
         session.close()
         raise Disconnected("Connection closed by server.")
-    session.mail.extend(taken)
+    session.replies.extend(map(Push, taken))
     return bool(taken)

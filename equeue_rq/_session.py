@@ -56,8 +56,7 @@ class Session:
         queued: the commands since MULTI; None outside of a transaction.
         broken: a command since MULTI was refused, so EXEC will be.
         subscriptions: the channels and patterns it listens to, each kind in the order of subscribing.
-        mail: messages that were taken from its mailbox.
-        replies: answers that were not read yet.
+        replies: answers, and messages that it has taken from its mailbox, that were not read yet.
         frugal: scripts have to ask for room whenever they add something.
     """
 
@@ -73,7 +72,6 @@ class Session:
         self.patience: float | None = None
         self.frugal = False
         self.subscriptions: dict[Kind, dict[bytes, None]] = {kind: {} for kind in Kind}
-        self.mail: deque[list[bytes]] = deque()
         self.replies: deque[Reply] = deque()
         self._under_way: list[str] = []
         self._place: Place | None = None

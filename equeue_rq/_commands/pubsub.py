@@ -61,12 +61,13 @@ def _join(call: Call, kind: Kind, word: bytes) -> Reply:
         raise CommandError("ERR there is no room for one more subscriber")
     alive = _alive(session)
 
-    def run(txn: Txn) -> None:
+    def run(txn: Txn) -> list[Reply]:
         mailboxes.clear(txn, session.id, alive)
+        mail = _earlier_mail(session, txn)
         mailboxes.subscribe(txn, session.id, kind, call.args)
+        return mail
 
-    session.space.write(run)
-    replies: list[Reply] = []
+    replies = session.space.write(run)
     for name in call.args:
         session.subscriptions[kind][name] = None
         replies.append(Push([word, name, _number(session, kind)]))
@@ -77,24 +78,36 @@ def _join(call: Call, kind: Kind, word: bytes) -> Reply:
 def _leave(session: Session, kind: Kind, word: bytes, names: list[bytes]) -> Reply:
     own = session.subscriptions[kind]
     names = names or list(own)
-    gone = [name for name in names if name in own]
-    if gone:
-        session.space.write(
-            partial(mailboxes.unsubscribe, number=session.id, kind=kind, names=gone)
-        )
-    replies: list[Reply] = []
-    for name in names:
-        own.pop(name, None)
+    gone = {name for name in names if name in own}
+    all_gone = len(gone) == sum(map(len, session.subscriptions.values()))
+
+    def run(txn: Txn) -> list[Reply]:
+        mail = _earlier_mail(session, txn)
+        if all_gone:
+            mailboxes.forget(txn, session.id)
+        else:
+            mailboxes.unsubscribe(txn, session.id, kind, gone)
+        return mail
+
+    replies = session.space.write(run) if gone else []
+    shown: list[bytes | None] = [*names] or [None]
+    for name in shown:
+        if name is not None:
+            own.pop(name, None)
         replies.append(Push([word, name, _number(session, kind)]))
     session.show()
-    return Several(replies or [Push([word, None, _number(session, kind)])])
+    return Several(replies)
+
+
+def _earlier_mail(session: Session, txn: Txn) -> list[Reply]:
+    """What was published before, which the client is to get before it gets the answer."""
+    return [Push(each) for each in mailboxes.take(txn, session.id, mailboxes.LIMIT) or []]
 
 
 def leave_all(session: Session) -> None:
     """Let a connection listen to nothing any more."""
     if session.is_subscribed:
         session.space.write(partial(mailboxes.forget, number=session.id))
-        session.mail.clear()
         for own in session.subscriptions.values():
             own.clear()
 

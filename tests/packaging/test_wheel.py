@@ -64,8 +64,11 @@ def test_the_wheel_holds_the_packages_and_nothing_else(source: Path, wheel: Path
         if path.is_file()
     }
     assert names - metadata == expected
+    typed = {f"{package}/py.typed" for package in _source.PACKAGES}
+    lua = ("bit", "cjson", "cmsgpack", "sandbox", "struct")
     assert {name for name in expected if Path(name).suffix != ".py"} == {
-        f"{package}/py.typed" for package in _source.PACKAGES
+        *typed,
+        *(f"equeue_rq/_lua/{name}.lua" for name in lua),
     }
 
 

@@ -119,21 +119,26 @@ def client_id(now: float, place: int, last: int) -> int:
 
 
 def present(roster: Roster) -> list[Client]:
-    """All connections there are, the oldest first."""
+    """All connections there are, the oldest first; not those that are to end."""
     found = [Client.unpack(record) for _, record in roster.present()]
-    return sorted((client for client in found if client), key=lambda client: client.id)
+    there = [client for client in found if client and not _is_to_end(roster, client.id)]
+    return sorted(there, key=lambda client: client.id)
 
 
 def is_alive(roster: Roster, number: int) -> bool:
-    """Whether the connection of this id still has its place. In doubt it has."""
+    """Whether the connection of this id still has its place, and may keep it. In doubt it has."""
     place = number % _PLACES
     try:
         if not roster.is_alive(place):
             return False
+        client = Client.unpack(roster.record(place))
+        return client is not None and client.id == number and not _is_to_end(roster, number)
     except OSError:  # no descriptor is left, say
         return True
-    client = Client.unpack(roster.record(place))
-    return client is not None and client.id == number
+
+
+def _is_to_end(roster: Roster, number: int) -> bool:
+    return heard(number, roster.called(number % _PLACES)) is Message.END
 
 
 def call(space: Space, txn: Txn, number: int, message: Message) -> None:

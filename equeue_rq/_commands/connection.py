@@ -42,6 +42,7 @@ def select(call: Call) -> Reply:
     if not 0 <= number < DATABASES:
         raise CommandError("ERR DB index is out of range")
     call.session.db = number
+    call.session.show()
     return OK
 
 

@@ -12,7 +12,15 @@ from equeue_rq import _mailboxes as mailboxes
 from equeue_rq._replies import Push, Reply
 from equeue_rq._session import Disconnected, Session
 
-_monotonic = time.monotonic  # a reference of our own: applications patch it
+_monotonic = time.monotonic  # references of our own: applications patch them
+_sleep = time.sleep
+
+_DISTANCE = 0.005
+"""Seconds that the answer to another thread's command is under way.
+
+A server's takes a while, and programs count on it: they unsubscribe for a thread and then tell it to stop.
+With the answer at once it would listen again before it is told (redis-py's `run_in_thread`, RQ's workers).
+"""
 
 
 class NothingToRead(Exception):
@@ -37,7 +45,10 @@ def has_message(session: Session, timeout: float | None) -> bool:
             bells = [mailboxes.bell(session.id)]
             found = session.space.wait(bells, partial(_look, session), left)
             session.listen()
-            if not found or session.replies or _take(session):
+            if session.replies:
+                _sleep(_DISTANCE)
+                return True
+            if not found or _take(session):
                 return bool(found)
     except QueueClosed:
         raise Disconnected("the connection was closed") from None

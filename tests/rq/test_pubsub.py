@@ -12,7 +12,7 @@ import redis
 
 from equeue_core import _watch
 from equeue_core.storage import scan
-from equeue_rq import LMDBRedis
+from equeue_rq import LMDBRedis, _reading
 from equeue_rq import _mailboxes as mailboxes
 from equeue_rq._keyspace import ELEMENT, GARBAGE, sweep
 from equeue_rq._session import Session
@@ -274,6 +274,36 @@ class TestWaiting:
         pubsub.unsubscribe()
         thread.join(WATCHDOG)
         assert not thread.is_alive()
+        pubsub.close()
+
+    def test_a_thread_that_is_told_to_stop_after_unsubscribing_stops(
+        self, client: LMDBRedis, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As RQ's workers do it: the answer must not be there before the next statement."""
+        under_way: list[float] = []
+        waits, stopped = threading.Event(), threading.Event()
+        look = _reading._look
+
+        def watched_look(session: Session, txn: Any) -> bool | None:
+            waits.set()
+            return look(session, txn)
+
+        def be_under_way(seconds: float) -> None:
+            under_way.append(seconds)
+            stopped.wait(WATCHDOG)
+
+        monkeypatch.setattr(_reading, "_look", watched_look)
+        monkeypatch.setattr(_reading, "_sleep", be_under_way)
+        pubsub = client.pubsub()
+        pubsub.subscribe(c=print)
+        thread = pubsub.run_in_thread(sleep_time=2 * WATCHDOG, daemon=True)
+        assert waits.wait(WATCHDOG)
+        pubsub.unsubscribe()
+        thread.stop()
+        stopped.set()
+        thread.join(WATCHDOG)
+        assert not thread.is_alive()
+        assert under_way == [0.005]
         pubsub.close()
 
     def test_a_thread_can_subscribe_for_another(self, client: LMDBRedis) -> None:

@@ -25,7 +25,7 @@ _TIDY = 16 << 20
 _SCRIPTS = 256
 """Compiled scripts that a state keeps."""
 
-_LIBRARIES = ("bit", "cjson", "cmsgpack", "struct")
+_LIBRARIES = ("bit", "cjson", "cmsgpack", "patterns", "struct")
 
 
 class Runtime:

@@ -388,6 +388,7 @@ local libraries = {
   table = copied(table, {}),
 }
 libraries.server = libraries.redis
+chunks.patterns(libraries.string)
 
 -- Methods of strings are found here: nothing can be added to them.
 getmetatable("").__index = libraries.string

@@ -153,6 +153,9 @@ ENDLESS = {
     "local k = 1 while true do k = t[k] end",
     "sorting": "while true do table.sort({3, 2, 1}, function(a, b) return a < b end) end",
     "json": "while true do cjson.decode(cjson.encode({1, {2, {3}}})) end",
+    "pattern": "return string.find(('a'):rep(10000), ('a-'):rep(20) .. 'b')",
+    "pattern without repetition": "return ('a'):rep(40):match(('a?'):rep(40) .. ('a'):rep(40) .. 'b')",
+    "pattern for each": "return ('a'):rep(1000):gsub(('.*'):rep(9) .. 'b', '')",
     "replacing": "while true do string.gsub('aaaa', 'a', function() return 'b' end) end",
 }
 

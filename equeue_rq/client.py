@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import redis
 from redis import ConnectionPool
 
-from equeue_core._typing import Self
 from equeue_core.storage import Sync
 from equeue_rq._address import Address, parse_url
 from equeue_rq._connection import LMDBConnection
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["LMDBConnection", "LMDBConnectionPool", "LMDBRedis", "connection_pool"]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import pkgutil
 from importlib import import_module
 
 for _module in pkgutil.iter_modules(__path__):
-    with contextlib.suppress(ImportError):  # while the families are being written
-        import_module(f"{__name__}.{_module.name}")
+    import_module(f"{__name__}.{_module.name}")

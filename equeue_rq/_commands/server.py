@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from equeue_core import __version__
+import equeue_core
 from equeue_core.storage import scan
 from equeue_rq import _clients as clients
 from equeue_rq._commands._table import Call, command, integer
@@ -181,7 +181,7 @@ def _server(call: Call) -> dict[str, object]:
         "hz": 10,
         "executable": sys.executable,
         "config_file": "",
-        "equeue_version": __version__,
+        "equeue_version": equeue_core.__version__,
     }
 
 

@@ -25,7 +25,16 @@ _TIDY = 16 << 20
 _SCRIPTS = 256
 """Compiled scripts that a state keeps."""
 
-_LIBRARIES = ("bit", "cjson", "cmsgpack", "patterns", "struct")
+_CHUNKS = (
+    "answers",
+    "bit",
+    "cjson",
+    "cmsgpack",
+    "matcher",
+    "patterns",
+    "redis",
+    "struct",
+)
 
 
 class Runtime:
@@ -49,7 +58,7 @@ class Runtime:
         self._bridge = Bridge()
         self.usable = True
         load, make = self._lua.eval(b"loadstring"), self._lua.table_from
-        chunks = {name.encode(): load(_source(name), b"=sandbox") for name in _LIBRARIES}
+        chunks = {name.encode(): load(_source(name), b"=sandbox") for name in _CHUNKS}
         sandbox = load(_source("sandbox"), b"=sandbox")
         self._compile, self._run = sandbox(make(self._bridge.functions()), make(chunks))
 

@@ -56,18 +56,6 @@ end
 
 -- Errors
 
-local function failure(text)
-  return { err = text }
-end
-
--- Redis's own form: the first word of a text that starts with a dash is its code.
-local function coded(text)
-  if text:sub(1, 1) == "-" then
-    text = text:sub(2)
-  end
-  return failure(text:find(" ", 1, true) and text or "ERR " .. text)
-end
-
 local function caller()
   local level = 3
   repeat
@@ -95,124 +83,6 @@ local function explain(problem)
   end
   return { err = tostring(text), source = source, line = line }
 end
-
--- redis.*
-
--- What is wrong with a command's words; whether there are numbers among them. Nothing else may get into
--- Python's hands.
-local function check(number, ...)
-  if number == 0 then
-    return "ERR Please specify at least one argument for this redis.call() call"
-  end
-  local words = number > 8 and { ... }
-  local numbers = false
-  for at = 1, number do
-    local kind = type(words and words[at] or (select(at, ...)))
-    if kind == "number" then
-      numbers = true
-    elseif kind ~= "string" then
-      return "ERR Lua redis lib command arguments must be strings or integers"
-    end
-  end
-  return nil, numbers
-end
-
--- Python answers true for what is no plain value; then what follows tells what it is.
-local function understand(text, is_status)
-  if text == nil then
-    error(HALT, 0)
-  end
-  return is_status and { ok = text } or failure(text)
-end
-
-local call_plain, call_mixed = py.call, py.call_mixed
-local redis = {}
-
-function redis.call(...)
-  local problem, numbers = check(select("#", ...), ...)
-  local value, text, is_status = true, problem, false
-  if not problem then
-    value, text, is_status = (numbers and call_mixed or call_plain)(...)
-  end
-  if value ~= true then
-    return value
-  end
-  local answer = understand(text, is_status)
-  if not is_status then
-    error(answer, 0)
-  end
-  return answer
-end
-
-function redis.pcall(...)
-  local problem, numbers = check(select("#", ...), ...)
-  if problem then
-    return failure(problem)
-  end
-  local value, text, is_status = (numbers and call_mixed or call_plain)(...)
-  if value ~= true then
-    return value
-  end
-  return understand(text, is_status)
-end
-
-local function only_text(...)
-  return select("#", ...) == 1 and type((...)) == "string"
-end
-
-function redis.error_reply(...)
-  return only_text(...) and coded(...) or failure("ERR wrong number or type of arguments")
-end
-
-function redis.status_reply(...)
-  return only_text(...) and { ok = (...) } or failure("ERR wrong number or type of arguments")
-end
-
-function redis.sha1hex(...)
-  if select("#", ...) ~= 1 then
-    error(failure("ERR wrong number of arguments"), 0)
-  end
-  local value = ...
-  local kind = type(value)
-  return stop_or(py.sha1hex((kind == "string" or kind == "number") and tostring(value) or ""))
-end
-
-function redis.log(...)
-  if select("#", ...) < 2 then
-    error(failure("ERR redis.log() requires two arguments or more."), 0)
-  end
-  local level = ...
-  if type(level) ~= "number" then
-    error(failure("ERR First argument must be a number (log level)."), 0)
-  end
-  if level < 0 or level > 3 then
-    error(failure("ERR Invalid log level."), 0)
-  end
-  -- There is no server with a log, and an application's logging must not run in a transaction.
-end
-
-function redis.setresp(...)
-  if select("#", ...) ~= 1 then
-    error(failure("ERR redis.setresp() requires one argument."), 0)
-  end
-  local version = tonumber((...))
-  if version ~= 2 and version ~= 3 then
-    error(failure("ERR RESP version must be 2 or 3."), 0)
-  end
-  resp = version
-  stop_or(py.setresp(version))
-end
-
--- What concerns replicas and debuggers, of which there are none.
-function redis.replicate_commands() return true end
-function redis.set_repl() end
-function redis.breakpoint() return false end
-function redis.debug() end
-function redis.acl_check_cmd() return true end
-
-redis.LOG_DEBUG, redis.LOG_VERBOSE, redis.LOG_NOTICE, redis.LOG_WARNING = 0, 1, 2, 3
-redis.REPL_NONE, redis.REPL_AOF, redis.REPL_SLAVE, redis.REPL_REPLICA, redis.REPL_ALL = 0, 1, 2, 2, 3
-redis.REDIS_VERSION, redis.REDIS_VERSION_NUM = py.version, py.version_number
 
 -- Lua's own, where they need care
 
@@ -375,6 +245,14 @@ function math.randomseed(seed)
   py.randomseed(floor(seed))
 end
 
+local function halt()
+  error(HALT, 0)
+end
+
+local function set_resp(version)
+  resp = version
+end
+
 local libraries = {
   bit = chunks.bit(py, stop_or),
   cjson = chunks.cjson(null),
@@ -382,13 +260,13 @@ local libraries = {
   coroutine = coroutine,
   math = math,
   os = { clock = os.clock },
-  redis = redis,
+  redis = chunks.redis(py, halt, stop_or, set_resp),
   string = copied(string, { "dump" }),
   struct = chunks.struct(py, stop_or),
   table = copied(table, {}),
 }
 libraries.server = libraries.redis
-chunks.patterns(libraries.string)
+chunks.patterns(libraries.string, chunks.matcher())
 
 -- Methods of strings are found here: nothing can be added to them.
 getmetatable("").__index = libraries.string
@@ -426,74 +304,9 @@ local function fresh_globals(keys, arguments)
   protected = { [environment] = true }
 end
 
--- What a script returns, as text that Python reads: tables are dangerous to touch from there.
+-- What Python calls
 
-local DEPTH = 100
-
-local encode
-
-local function sized(mark, value)
-  return mark .. #value .. "\n" .. value
-end
-
-local function encode_pairs(mark, values, parts, depth, with_values)
-  local at, number = #parts + 1, 0
-  parts[at] = ""
-  for key, value in next, values do
-    number = number + 1
-    encode(key, parts, depth + 1)
-    if with_values then
-      encode(value, parts, depth + 1)
-    end
-  end
-  parts[at] = mark .. number .. "\n"
-end
-
-local function encode_table(value, parts, depth)
-  local err, ok, double = rawget(value, "err"), rawget(value, "ok"), rawget(value, "double")
-  local map, set = rawget(value, "map"), rawget(value, "set")
-  local big, verbatim = rawget(value, "big_number"), rawget(value, "verbatim_string")
-  if type(err) == "string" then
-    parts[#parts + 1] = sized("-", err)
-  elseif type(ok) == "string" then
-    parts[#parts + 1] = sized("+", ok)
-  elseif type(double) == "number" then
-    parts[#parts + 1] = "," .. format("%.17g", double) .. "\n"
-  elseif type(map) == "table" then
-    encode_pairs("%", map, parts, depth, true)
-  elseif type(set) == "table" then
-    encode_pairs("~", set, parts, depth, false)
-  elseif type(big) == "string" then
-    parts[#parts + 1] = sized("(", big)
-  elseif type(verbatim) == "table" and type(rawget(verbatim, "string")) == "string" then
-    parts[#parts + 1] = sized("$", verbatim.string)
-  else
-    local at, number = #parts + 1, 0
-    parts[at] = ""
-    while rawget(value, number + 1) ~= nil do
-      number = number + 1
-      encode(value[number], parts, depth + 1)
-    end
-    parts[at] = "*" .. number .. "\n"
-  end
-end
-
-function encode(value, parts, depth)
-  local kind = type(value)
-  if depth > DEPTH then
-    parts[#parts + 1] = sized("-", "ERR reached lua stack limit")
-  elseif kind == "string" then
-    parts[#parts + 1] = sized("$", value)
-  elseif kind == "number" then
-    parts[#parts + 1] = ":" .. format("%.17g", value) .. "\n"
-  elseif kind == "boolean" and (value or resp == 3) then
-    parts[#parts + 1] = value and "t" or "f"
-  elseif kind == "table" then
-    encode_table(value, parts, depth)
-  else
-    parts[#parts + 1] = "_"
-  end
-end
+local encode = chunks.answers()
 
 local function run_and_encode(script)
   local value = script()
@@ -504,12 +317,8 @@ local function run_and_encode(script)
     end
     return false, nil
   end
-  local parts = {}
-  encode(value, parts, 1)
-  return true, concat(parts)
+  return true, encode(value, resp)
 end
-
--- What Python calls
 
 -- Answers whether it went well; then whether the value is encoded, and the value, or the problem.
 local function run(script, keys, arguments)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from lupa import lua51
 
 _HELPERS = b"""
-local source = ...
+local source, matcher = ...
 local own, ours = string, {}
 for name, value in pairs(string) do ours[name] = value end
-assert(loadstring(source, "=sandbox"))(ours)
+assert(loadstring(source, "=sandbox"))(ours, assert(loadstring(matcher, "=sandbox"))())
 
 local function flat(...)
     local parts = {}
@@ -51,10 +51,13 @@ def both() -> Both:
     gmatch.
     """
     lua = lua51.LuaRuntime(encoding=None, unpack_returned_tuples=True)
-    source = resources.files("equeue_rq._lua").joinpath("patterns.lua").read_bytes()
+    files = resources.files("equeue_rq._lua")
+    source, matcher = (
+        files.joinpath(name).read_bytes() for name in ("patterns.lua", "matcher.lua")
+    )
     always = source.replace(b"local STEPS = 1e9", b"local STEPS = -1")
     assert always != source
-    call, run, gmatch = lua.eval(b"loadstring")(_HELPERS)(always)
+    call, run, gmatch = lua.eval(b"loadstring")(_HELPERS)(always, matcher)
     return call, run, gmatch
 
 

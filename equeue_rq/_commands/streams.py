@@ -78,7 +78,7 @@ def xrange(call: Call) -> Reply:
 @command("XREVRANGE", -4, "readonly", keys=ONE)
 def xrevrange(call: Call) -> Reply:
     """Get the entries of a stream between two ids, from the last to the first."""
-    high, low = high_id(call.args[1]), low_id(call.args[2])
+    low, high = low_id(call.args[2]), high_id(call.args[1])
     return _range(call, low, high, True)
 
 

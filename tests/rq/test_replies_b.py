@@ -350,6 +350,8 @@ STREAMS = r"""
     XREVRANGE s + -
     XREVRANGE s + - COUNT 1
     XREVRANGE s (6-1 5
+    XREVRANGE s (0-0 x
+    XRANGE s x (0-0
     XREAD STREAMS s 0
     XREAD STREAMS s n nothing 5 0 0
     XREAD COUNT 1 STREAMS s n 0 0

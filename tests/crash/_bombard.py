@@ -19,8 +19,10 @@ from ._ledger import Journal
 from ._talk import called, hear, say
 from ._work import MANY, Worker
 
-_set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
-_set_async_exc.argtypes = (ctypes.c_ulong, ctypes.py_object)
+# A prototype of its own: to set argtypes of the one that all share would spoil Dramatiq's call of it.
+_set_async_exc = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_ulong, ctypes.py_object)(
+    ("PyThreadState_SetAsyncExc", ctypes.pythonapi)
+)
 
 
 AGAIN = 0.05

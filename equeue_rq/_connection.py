@@ -237,6 +237,10 @@ class LMDBConnection(ConnectionInterface):
         """Have none called any longer; redis-py 5.0.0 has this."""
         self._connect_callbacks.clear()
 
+    # Their names in redis-py 5.0.1.
+    _register_connect_callback = register_connect_callback
+    _deregister_connect_callback = deregister_connect_callback
+
     def mark_for_reconnect(self) -> None:
         """Have the session ended after its next command."""
         self._should_reconnect = True

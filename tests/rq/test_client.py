@@ -325,3 +325,9 @@ def test_connect_callbacks_are_called_until_they_are_taken_back(store_path: Path
     connection.connect()
     connection.disconnect()
     assert (one.calls, other.calls) == (1, 2)
+    # redis-py 5.0.1 calls them by these names.
+    connection._register_connect_callback(one.hear)
+    connection._register_connect_callback(other.hear)
+    connection._deregister_connect_callback(one.hear)
+    connection.connect()
+    assert (one.calls, other.calls) == (1, 3)

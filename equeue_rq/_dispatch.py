@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import equeue_rq._commands  # noqa: F401 - fills the table
-from equeue_core import QueueClosed
 from equeue_rq._commands._table import Blocked, Command, Several, find
 from equeue_rq._messages import CommandError
 from equeue_rq._replies import OK, QUEUED, Reply
 from equeue_rq._running import Queued, alone, together, wait
-from equeue_rq._session import Disconnected, Session
+from equeue_rq._session import Session
 
 __all__ = ["execute", "execute_all"]
 
@@ -84,14 +83,11 @@ def _value(session: Session, words: list[bytes]) -> Reply:
 
 
 def _run(session: Session, command: Command, args: list[bytes]) -> Reply:
-    session.begin(command.name)
-    try:
+    def run() -> Reply:
         reply = alone(session, command, args)
         return wait(session, command, args, reply) if isinstance(reply, Blocked) else reply
-    except QueueClosed:
-        raise Disconnected("the connection was closed") from None
-    finally:
-        session.end()
+
+    return session.during(command.name, run)
 
 
 def _allow(session: Session, command: Command) -> None:
@@ -131,14 +127,11 @@ def _whole_transaction(session: Session, commands: list[list[bytes]]) -> list[Qu
 
 
 def _exec(session: Session, queued: list[Queued]) -> Reply:
-    session.begin("EXEC")
-    watched, session.watched = session.watched, {}
-    try:
+    def run() -> Reply:
+        watched, session.watched = session.watched, {}
         return together(session, queued, watched)
-    except QueueClosed:
-        raise Disconnected("the connection was closed") from None
-    finally:
-        session.end()
+
+    return session.during("EXEC", run)
 
 
 def _batch(session: Session, commands: list[list[bytes]], position: int) -> list[Queued]:
@@ -159,11 +152,5 @@ def _batch(session: Session, commands: list[list[bytes]], position: int) -> list
 
 
 def _run_batch(session: Session, batch: Sequence[Queued]) -> list[Reply]:
-    session.begin(batch[-1][0].name)
-    try:
-        replies = together(session, batch)
-    except QueueClosed:
-        raise Disconnected("the connection was closed") from None
-    finally:
-        session.end()
+    replies = session.during(batch[-1][0].name, lambda: together(session, batch))
     return [replies] * len(batch) if isinstance(replies, CommandError) else list(replies)

@@ -6,7 +6,6 @@ import math
 import time
 from functools import partial
 
-from equeue_core import QueueClosed
 from equeue_core.storage import Txn
 from equeue_rq import _mailboxes as mailboxes
 from equeue_rq._replies import Push, Reply
@@ -38,8 +37,8 @@ def has_message(session: Session, timeout: float | None) -> bool:
     if session.replies:
         return True
     deadline = math.inf if timeout is None else _monotonic() + timeout
-    session.begin(session.client.command)
-    try:
+
+    def wait() -> bool:
         while True:
             left = None if timeout is None else max(0.0, deadline - _monotonic())
             bells = [mailboxes.bell(session.id)]
@@ -50,10 +49,8 @@ def has_message(session: Session, timeout: float | None) -> bool:
                 return True
             if not found or _take(session):
                 return bool(found)
-    except QueueClosed:
-        raise Disconnected("the connection was closed") from None
-    finally:
-        session.end()
+
+    return session.during(session.client.command, wait)
 
 
 def next_reply(session: Session, timeout: float | None) -> Reply:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from equeue_core import EQueueError, Store
+from equeue_core import EQueueError, QueueClosed, Store
 from equeue_core.storage import Place, Space, SpaceId, Sync, in_operation
 from equeue_rq import _clients as clients
 from equeue_rq import _mailboxes as mailboxes
@@ -17,6 +18,8 @@ from equeue_rq._mailboxes import Kind
 if TYPE_CHECKING:
     from equeue_rq._commands._table import Command
     from equeue_rq._replies import Reply
+
+R = TypeVar("R")
 
 _getpid = os.getpid
 _wall = time.time  # a reference of our own: applications patch time.time
@@ -149,12 +152,21 @@ class Session:
 
     # Running commands
 
-    def begin(self, name: str) -> None:
-        """A command begins; call `end` in any case.
+    def during(self, name: str, run: Callable[[], R]) -> R:
+        """The result of `run`, which is what the client does now, under the name of a command.
 
         Raises:
-            Disconnected: the session was closed, or killed.
+            Disconnected: the session was closed, or killed, before or meanwhile.
         """
+        try:
+            self._begin(name)
+            return run()
+        except QueueClosed:
+            raise Disconnected("the connection was closed") from None
+        finally:
+            self._end()
+
+    def _begin(self, name: str) -> None:
         self._under_way.append(name)
         client = self.client
         if not client.id:
@@ -164,9 +176,9 @@ class Session:
         if not 0 <= client.active - self._shown < SHOWN_EVERY:
             self.show()
 
-    def end(self) -> None:
-        """A command has ended, in whatever way."""
-        self._under_way.pop()
+    def _end(self) -> None:
+        if self._under_way:  # unless an exception from outside came before it was noted
+            self._under_way.pop()
         if self._closed and not self._under_way:
             self._leave()
         if _unburied:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,15 @@ class TestKills:
             assert other.set("k", "v")
             assert other.client_id() > number
 
+    def test_it_closes_the_store(self, client: LMDBRedis, store_path: Path) -> None:
+        with LMDBRedis(store_path, single_connection_client=True) as other:
+            client.client_kill_filter(_id=other.client_id())
+            assert other.ping()
+        client.close()
+        # Which nobody can who is not alone.
+        script = "import sys, equeue_core; equeue_core.Store(sys.argv[1]).compact()"
+        subprocess.run([sys.executable, "-c", script, store_path], check=True)
+
     def test_but_its_watches_are_gone(self, client: LMDBRedis, store_path: Path) -> None:
         with LMDBRedis(store_path, client_name="victim") as other, other.pipeline() as pipe:
             pipe.watch("k")
@@ -173,14 +184,14 @@ class TestRetries:
         session = connection._session
         assert session is not None
         commands = connection.pack_commands([("RPUSH", "k", "1"), ("CLIENT", "ID"), ("PING",)])
-        begin = session.begin
+        during = session.during
 
-        def begin_once(name: str) -> None:
+        def during_once(name: str, run: Callable[[], Any]) -> Any:
             if name == "PING":
                 raise sessions.Disconnected("killed", idle=True)
-            begin(name)
+            return during(name, run)
 
-        monkeypatch.setattr(session, "begin", begin_once)
+        monkeypatch.setattr(session, "during", during_once)
         with pytest.raises(redis.ConnectionError) as caught:
             connection.send_packed_command(commands)
         assert not isinstance(caught.value, ConnectionLost)

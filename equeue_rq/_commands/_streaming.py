@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from equeue_rq._commands._table import integer
@@ -49,16 +50,7 @@ def low_id(raw: bytes) -> bytes:
     Raises:
         CommandError: it is none.
     """
-    if raw == b"-":
-        return FIRST_ID
-    if raw == b"+":
-        return LAST_ID
-    if raw[:1] != b"(":
-        return full_id(raw)
-    found = next_id(full_id(raw[1:]))
-    if found is None:
-        raise CommandError("ERR invalid start ID for the interval")
-    return found
+    return _end(raw, 0, next_id, "start")
 
 
 def high_id(raw: bytes) -> bytes:
@@ -67,15 +59,19 @@ def high_id(raw: bytes) -> bytes:
     Raises:
         CommandError: it is none.
     """
+    return _end(raw, MAX, previous_id, "end")
+
+
+def _end(raw: bytes, sequence: int, inwards: Callable[[bytes], bytes | None], which: str) -> bytes:
     if raw == b"-":
         return FIRST_ID
     if raw == b"+":
         return LAST_ID
     if raw[:1] != b"(":
-        return full_id(raw, MAX)
-    found = previous_id(full_id(raw[1:], MAX))
+        return full_id(raw, sequence)
+    found = inwards(full_id(raw[1:], sequence))
     if found is None:
-        raise CommandError("ERR invalid end ID for the interval")
+        raise CommandError(f"ERR invalid {which} ID for the interval")
     return found
 
 

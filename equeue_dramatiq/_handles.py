@@ -1,4 +1,4 @@
-"""The store that a broker or backend is to use."""
+"""The store that a broker or backend is to use, and what the backends keep in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from equeue_core import Store
+from equeue_core.storage import Space, SpaceId
 
 DEFAULT_PATH = "./data"
 
@@ -30,6 +31,33 @@ def open_store(
     if wrong:
         raise ValueError(f"{', '.join(wrong)}: say this to the Store that you pass, or pass a path")
     return given
+
+
+class Stored:
+    """A backend that keeps something in a store.
+
+    Attributes:
+        store: the store.
+    """
+
+    store: Store
+
+    def _keep_in(
+        self,
+        space_id: SpaceId,
+        path: str | os.PathLike[str] | Store | None,
+        store: Store | None,
+        **options: Any,
+    ) -> None:
+        self.store = open_store(path, store, **options)
+        self._owns_store = self.store not in (path, store)
+        self._space = Space(self.store, space_id)
+
+    def close(self) -> None:
+        """Close the handle; may be called again. Who waits gets `equeue_core.QueueClosed`."""
+        self._space.close()
+        if self._owns_store:
+            self.store.close()
 
 
 def whole(name: str, value: int, unit: str) -> int:

@@ -6,21 +6,20 @@ import json
 import os
 from collections.abc import Iterable
 from functools import partial
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dramatiq_abort import Event, EventBackend
 
 from equeue_core import Store, storage
-from equeue_core.storage import Space, SpaceId
-from equeue_dramatiq._handles import open_store
+from equeue_core.storage import SpaceId
+from equeue_dramatiq._handles import Stored
 from equeue_dramatiq._message import commit_held
 
 if TYPE_CHECKING:
     from equeue_core.storage import Sync, Txn
 
 
-class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has no types
+class LMDBEventBackend(Stored, EventBackend):  # type: ignore[misc]  # the package has no types
     """An event backend for dramatiq-abort that needs no server: a directory, which may be the
     broker's.
 
@@ -50,9 +49,9 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
         allow_network_fs: bool = False,
     ) -> None:
         self.namespace = namespace
-        self.store = open_store(path, store, sync=sync, allow_network_fs=allow_network_fs)
-        self._owns_store = self.store not in (path, store)
-        self._space = Space(self.store, SpaceId.DRAMATIQ_EVENTS)
+        self._keep_in(
+            SpaceId.DRAMATIQ_EVENTS, path, store, sync=sync, allow_network_fs=allow_network_fs
+        )
 
     def wait_many(self, keys: Iterable[str], timeout: int | None) -> Event | None:
         """Wait for one of several events, and take it.
@@ -66,15 +65,8 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
         """
         commit_held()
         names = {self._key(key): key for key in keys}
-        until = None if timeout is None else monotonic() + timeout / 1000
-        while True:
-            left = None if until is None else max(0.0, until - monotonic())
-            found = self._space.wait(names, partial(self._first, list(names)), left)
-            if found is None:
-                return None
-            params = self._take(found)
-            if params is not None:  # None: somebody else was faster
-                return Event(names[found], params)
+        seconds = None if timeout is None else max(0, timeout) / 1000
+        return _event(self._space.claim(names, partial(self._take, names), seconds))
 
     def poll(self, key: str) -> Event | None:
         """Take an event if it is there.
@@ -88,8 +80,7 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
         name = self._key(key)
         if self._space.read(partial(self._space.get, key=name)) is None:
             return None
-        params = self._take(name)
-        return None if params is None else Event(key, params)
+        return _event(self._space.write(partial(self._take, {name: key})))
 
     def notify(self, events: Iterable[Event], ttl: int) -> None:
         """Signal events, all in one commit.
@@ -109,24 +100,17 @@ class LMDBEventBackend(EventBackend):  # type: ignore[misc]  # the package has n
 
         self._space.write(run)
 
-    def close(self) -> None:
-        """Close the handle; may be called again. Who waits gets `equeue_core.QueueClosed`."""
-        self._space.close()
-        if self._owns_store:
-            self.store.close()
-
     def _key(self, key: str) -> bytes:
         return f"{self.namespace}:{key}".encode()
 
-    def _first(self, names: list[bytes], txn: Txn) -> bytes | None:
-        return next((name for name in names if self._space.get(txn, name) is not None), None)
-
-    def _take(self, name: bytes) -> dict[str, Any] | None:
-        def run(txn: Txn) -> bytes | None:
+    def _take(self, names: dict[bytes, str], txn: Txn) -> tuple[str, bytes] | None:
+        for name, key in names.items():
             found = self._space.get(txn, name)
             if found is not None:
                 self._space.delete(txn, name)
-            return found
+                return key, found
+        return None
 
-        found = self._space.write(run)
-        return None if found is None else dict(json.loads(found))
+
+def _event(taken: tuple[str, bytes] | None) -> Event | None:
+    return None if taken is None else Event(taken[0], json.loads(taken[1]))

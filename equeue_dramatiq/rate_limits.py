@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from dramatiq.rate_limits import RateLimiterBackend
 
 from equeue_core import Store, storage
-from equeue_core.storage import Space, SpaceId
-from equeue_dramatiq._handles import open_store
+from equeue_core.storage import SpaceId
+from equeue_dramatiq._handles import Stored
 from equeue_dramatiq._message import commit_held
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _ROOM = 512
 """About how many bytes a new key takes."""
 
 
-class LMDBRateLimiterBackend(RateLimiterBackend):
+class LMDBRateLimiterBackend(Stored, RateLimiterBackend):
     """A rate limiter backend that needs no server: a directory, which may be the broker's.
 
     Each call is one transaction, so limits are exact over all threads and processes that use the
@@ -60,9 +60,9 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
         allow_network_fs: bool = False,
     ) -> None:
         self.namespace = namespace
-        self.store = open_store(path, store, sync=sync, allow_network_fs=allow_network_fs)
-        self._owns_store = self.store not in (path, store)
-        self._space = Space(self.store, SpaceId.DRAMATIQ_LIMITS)
+        self._keep_in(
+            SpaceId.DRAMATIQ_LIMITS, path, store, sync=sync, allow_network_fs=allow_network_fs
+        )
 
     def add(self, key: str, value: int, ttl: int) -> bool:
         """Make a key, unless it is there.
@@ -97,16 +97,7 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
         Returns:
             Whether it was changed.
         """
-        counter = self._counter(key)
-
-        def run(txn: Txn) -> bool:
-            value = self._value(txn, counter) + amount
-            if value > maximum:
-                return False
-            self._set(txn, counter, value, ttl)
-            return True
-
-        return self._change(run)
+        return self._add(key, amount, ttl, lambda value: value <= maximum)
 
     def decr(self, key: str, amount: int, minimum: int, ttl: int) -> bool:
         """Subtract from a key, unless it would stand below the minimum.
@@ -120,16 +111,8 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
         Returns:
             Whether it was changed.
         """
-        counter = self._counter(key)
-
-        def run(txn: Txn) -> bool:
-            value = self._value(txn, counter) - amount
-            if value < minimum:
-                return False
-            self._set(txn, counter, value, ttl, gives_back=True)
-            return True
-
-        return self._change(run)
+        # Who gives back must be able to on a full disk, too.
+        return self._add(key, -amount, ttl, lambda value: value >= minimum, gives_back=True)
 
     def incr_and_sum(
         self, key: str, keys: Callable[[], Iterable[str]], amount: int, maximum: int, ttl: int
@@ -192,16 +175,29 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
 
         self._space.write(run)
 
+    def _add(
+        self,
+        key: str,
+        amount: int,
+        ttl: int,
+        may_be: Callable[[int], bool],
+        gives_back: bool = False,
+    ) -> bool:
+        counter = self._counter(key)
+
+        def run(txn: Txn) -> bool:
+            value = self._value(txn, counter) + amount
+            if not may_be(value):
+                return False
+            self._set(txn, counter, value, ttl, gives_back)
+            return True
+
+        return self._change(run)
+
     def _change(self, operation: Callable[[Txn], bool]) -> bool:
         # Who sees this change (the last one at a barrier, say) may look for what was stored before.
         commit_held()
         return self._space.write(operation)
-
-    def close(self) -> None:
-        """Close the handle; may be called again. Who waits gets `equeue_core.QueueClosed`."""
-        self._space.close()
-        if self._owns_store:
-            self.store.close()
 
     def _counter(self, key: str) -> bytes:
         return f"{self.namespace}:counter:{key}".encode()
@@ -215,7 +211,6 @@ class LMDBRateLimiterBackend(RateLimiterBackend):
     def _set(
         self, txn: Txn, counter: bytes, value: int, ttl: int, gives_back: bool = False
     ) -> None:
-        # Who gives back must be able to on a full disk, too.
         if not gives_back:
             self._space.require_room(txn, _ROOM)
         self._space.put(txn, counter, b"%d" % value, storage.wall() + ttl / 1000)

@@ -10,8 +10,8 @@ from dramatiq.results import ResultBackend, ResultMissing, ResultTimeout
 from dramatiq.results.backend import DEFAULT_TIMEOUT
 
 from equeue_core import Store, storage
-from equeue_core.storage import Space, SpaceId
-from equeue_dramatiq._handles import open_store
+from equeue_core.storage import SpaceId
+from equeue_dramatiq._handles import Stored
 from equeue_dramatiq._message import commit_held, ending_message
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from equeue_core.storage import Operation, Sync, Txn
 
 
-class LMDBResultBackend(ResultBackend):
+class LMDBResultBackend(Stored, ResultBackend):
     """A results backend that needs no server: a directory, which may be the broker's.
 
     Making one touches no disk; the first use opens the store. It may be used by several threads, goes
@@ -65,9 +65,9 @@ class LMDBResultBackend(ResultBackend):
         if use_namespace_prefix_keys:  # older versions have no such option
             options["use_namespace_prefix_keys"] = True
         super().__init__(**options)
-        self.store = open_store(path, store, sync=sync, allow_network_fs=allow_network_fs)
-        self._owns_store = self.store not in (path, store)
-        self._space = Space(self.store, SpaceId.DRAMATIQ_RESULTS)
+        self._keep_in(
+            SpaceId.DRAMATIQ_RESULTS, path, store, sync=sync, allow_network_fs=allow_network_fs
+        )
 
     def get_result(
         self, message: Message[Any], *, block: bool = False, timeout: int | None = None
@@ -126,11 +126,3 @@ class LMDBResultBackend(ResultBackend):
             self._space.announce(txn, key)
 
         return run
-
-    def close(self) -> None:
-        """Close the handle; may be called again. Who waits for a result gets
-        `equeue_core.QueueClosed`.
-        """
-        self._space.close()
-        if self._owns_store:
-            self.store.close()

@@ -14,6 +14,7 @@ from equeue_core import _config as config
 from equeue_core import _ledger as books
 from equeue_core._codec import Codec, checked_decode, checked_encode
 from equeue_core._consumer import Consumer
+from equeue_core._handle import Handle
 from equeue_core._job import Job, State, from_store
 from equeue_core._record import Record
 from equeue_core._retry import Backoff
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
     from equeue_core._store import Environment, Txn
     from equeue_core._store._combine import Operation
     from equeue_core._store._queue_keys import Ledger
-    from equeue_core._store._waiter import Waiter
 
 
-class Queue(Generic[T]):
+class Queue(Handle, Generic[T]):
     """A durable queue of jobs, shared by every process, thread and container that opens the
     directory.
 
@@ -86,6 +86,7 @@ class Queue(Generic[T]):
         codec: Codec | None = None,
         allow_network_fs: bool = False,
     ) -> None:
+        super().__init__()
         self.name = check_name(name)
         # Kept for pickle: a fresh handle with the same options where it is unpickled.
         self._arguments: dict[str, Any] = {
@@ -110,9 +111,7 @@ class Queue(Generic[T]):
         )
         limit = self._options.map_size
         self._limit = self.store._map_size if limit is None else limit
-        self._closed = False
         self._lazy_ledger: Ledger | None = None
-        self._waiters: set[Waiter] = set()
         self._consumer = Consumer(self)
         self.store._adopt(self)
 
@@ -569,13 +568,6 @@ class Queue(Generic[T]):
         self._shut()
         if self._owns_store:
             self.store.close()
-
-    def _shut(self) -> None:
-        closed, self._closed = self._closed, True
-        if closed:
-            return  # by now the waiters may be closing their descriptors: they must not be touched
-        for waiter in list(self._waiters):
-            waiter.kick()
 
     def __enter__(self) -> Self:
         return self

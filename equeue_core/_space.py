@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from equeue_core import _clock, _watch
 from equeue_core._config import timeout_seconds
+from equeue_core._handle import Handle
 from equeue_core._store._bells import STORE
 from equeue_core._store._spaces import Entries, SpaceId, bell
 from equeue_core._typing import Self
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from equeue_core._store import Environment, Txn
     from equeue_core._store._combine import Operation
     from equeue_core._store._roster import Roster
-    from equeue_core._store._waiter import Waiter
     from equeue_core._store_handle import Store
     from equeue_core._transaction import Transaction
 
@@ -27,7 +27,7 @@ _REMOVED = 4
 """Expired entries that a put removes at most: so they become fewer, and no put takes long."""
 
 
-class Space:
+class Space(Handle):
     """Entries of one adapter in a store: a value for each key, both bytes, and a time at which it
     expires, if that is wanted.
 
@@ -46,12 +46,11 @@ class Space:
     """
 
     def __init__(self, store: Store, space_id: SpaceId) -> None:
+        super().__init__()
         self.store = store
         self.space_id = SpaceId(space_id)
         self._entries = Entries(space_id)
-        self._closed = False
         self._known: Environment | None = None
-        self._waiters: set[Waiter] = set()
         store._adopt(self)
 
     @property
@@ -62,6 +61,14 @@ class Space:
         return self._known
 
     # Within a transaction
+
+    @property
+    def _at_work(self) -> Environment:
+        """The environment of the running operation. `_environment` raises if the handle was closed
+        meanwhile, and an operation is too late for that.
+        """
+        assert self._known is not None, "operations are given to this space's methods"
+        return self._known
 
     def get(self, txn: Txn, key: bytes) -> bytes | None:
         """The value; None if there is none."""
@@ -83,14 +90,11 @@ class Space:
 
     def announce(self, txn: Txn, key: bytes) -> None:
         """Wake those who wait for a change of this key, at the commit."""
-        # Not the property: it raises when the handle was closed meanwhile, and this is too late for it.
-        assert self._known is not None, "operations are given to this space's methods"
-        self._known.bells.broadcast(bell(self.space_id, key))
+        self._at_work.bells.broadcast(bell(self.space_id, key))
 
     def announce_to_all(self, txn: Txn) -> None:
         """Wake all that wait in this store, whatever for, at the commit."""
-        assert self._known is not None, "operations are given to this space's methods"
-        self._known.bells.broadcast(STORE)
+        self._at_work.bells.broadcast(STORE)
 
     def require_room(self, txn: Txn, adds: int) -> None:
         """Refuse to add about so many bytes if the disk is so full that completing jobs needs the rest.
@@ -100,8 +104,7 @@ class Space:
         Raises:
             DiskFull: there is no room.
         """
-        assert self._known is not None, "operations are given to this space's methods"
-        self._known.require_room(txn, adds)
+        self._at_work.require_room(txn, adds)
 
     # Transactions
 
@@ -217,19 +220,13 @@ class Space:
 
     def wake(self) -> None:
         """Let those look again who wait through this very handle. It needs no lock, and never waits."""
-        for waiter in list(self._waiters):  # see Queue._shut
-            waiter.kick()
+        self._wake()
 
     # Closing
 
     def close(self) -> None:
         """Close the handle, not the store; may be called again. Who waits gets `QueueClosed`."""
         self._shut()
-
-    def _shut(self) -> None:
-        closed, self._closed = self._closed, True
-        if not closed:
-            self.wake()
 
     def __enter__(self) -> Self:
         return self

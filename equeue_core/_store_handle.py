@@ -16,9 +16,9 @@ from equeue_core._typing import Self
 from equeue_core.errors import QueueClosed
 
 if TYPE_CHECKING:
+    from equeue_core._handle import Handle
     from equeue_core._maintenance import CheckReport, Owner
     from equeue_core._queue import Queue
-    from equeue_core._space import Space
 
 Sync = Literal["full", "normal", "off"] | bool | None
 """What ``sync`` takes: a mode, True for ``"full"``, False for ``"off"``, None for the store's
@@ -68,7 +68,7 @@ class Store:
         self._allow_network_fs = allow_network_fs
         self._opened: Environment | None = None
         self._closed = False
-        self._handles: weakref.WeakSet[Queue[Any] | Space] = weakref.WeakSet()
+        self._handles: weakref.WeakSet[Handle] = weakref.WeakSet()
 
     @property
     def _environment(self) -> Environment:
@@ -86,7 +86,7 @@ class Store:
                     _registry.release(opened)
             return self._opened
 
-    def _adopt(self, handle: Queue[Any] | Space) -> None:
+    def _adopt(self, handle: Handle) -> None:
         """Have `handle` closed with this one."""
         self._handles.add(handle)
 

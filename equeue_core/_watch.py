@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from equeue_core import _admin, _clock, _lookup
 from equeue_core import _ledger as books
@@ -19,22 +19,14 @@ from equeue_core.errors import (
 )
 
 if TYPE_CHECKING:
+    from equeue_core._handle import Handle
     from equeue_core._queue import Queue
-    from equeue_core._store import Environment, Txn
+    from equeue_core._store import Txn
     from equeue_core._store._queue_keys import Ledger
     from equeue_core._store._waiter import Waiter
 
 Look = Callable[["Txn"], Any]
 """Looks in a transaction for what is waited for; None: not yet."""
-
-
-class Handle(Protocol):
-    """Who waits. Its close kicks its waiters, and makes its environment raise QueueClosed."""
-
-    _waiters: set[Waiter]
-
-    @property
-    def _environment(self) -> Environment: ...
 
 
 def wait_for(
@@ -50,7 +42,7 @@ def wait_for(
     """What `look` finds, as soon as it finds something; None when `timeout` seconds have passed.
 
     Parameters:
-        handle: on whose behalf.
+        handle: on whose behalf. Its close kicks its waiters.
         changes: the queue ids at whose changes to look again; each second in any case.
         look: what is waited for.
         timeout: None: no limit.

@@ -56,10 +56,8 @@ class Turns:
             self._holder = 0
             try:
                 self._turn.release()
-            except (
-                RuntimeError
-            ):  # it passed to another thread at this moment, which has released it
-                pass
+            except RuntimeError:
+                pass  # it passed to another thread at this moment, which has released it
 
 
 class _Thread(threading.local):

@@ -205,15 +205,20 @@ class LMDBBroker(Broker):
     def _put(self, put: Put) -> None:
         if self._batch.puts is not None:
             self._batch.puts.append(put)
-            return
+        elif not self._hold([put]):
+            try:
+                put.run()
+            except EQueueError as error:
+                raise broker_error(error) from error
+
+    def _hold(self, puts: list[Put]) -> bool:
+        """Hold them back until a message has ended, if this thread is about to end one; whether it is."""
         ending = ending_message()
-        if ending is not None and ending.store is self.store:
+        if ending is None or ending.store is not self.store:
+            return False
+        for put in puts:
             ending.hold(put.add_to, put.announce)
-            return
-        try:
-            put.run()
-        except EQueueError as error:
-            raise broker_error(error) from error
+        return True
 
     def enqueue_many(
         self, messages: Iterable[Message[Any] | pipeline | group], *, delay: int | None = None
@@ -242,11 +247,7 @@ class LMDBBroker(Broker):
                     self.enqueue(item, delay=delay)
         finally:
             self._batch.puts = outer
-        ending = ending_message()
-        if ending is not None and ending.store is self.store:
-            for put in puts:
-                ending.hold(put.add_to, put.announce)
-        else:
+        if not self._hold(puts):
             with broker_errors():
                 run_together(self.store, puts)
         return [put.message for put in puts]

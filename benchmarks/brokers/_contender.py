@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
+
+from benchmarks._product import Product
 
 Address = dict[str, Any]
 """Where a broker's messages are, in a form that other processes can be told: JSON."""
 
 
-class BrokerContender:
+class BrokerContender(Product):
     """One Dramatiq broker with the server that it needs.
 
     The server is started once for each work and shared by its rounds; ``place`` makes room for one
     measurement, where no message is left from another.
     """
 
-    modules: ClassVar[tuple[str, ...]]
     distributions: ClassVar[tuple[str, ...]] = ("dramatiq",)
 
     def start(self, directory: Path) -> None:
@@ -49,18 +48,3 @@ class BrokerContender:
         """Enqueue messages that were made before."""
         for message in messages:
             broker.enqueue(message)
-
-    @classmethod
-    def installed(cls) -> bool:
-        return all(find_spec(name) is not None for name in cls.modules)
-
-    @classmethod
-    def versions(cls) -> dict[str, str]:
-        """Installed versions by name."""
-        found = {}
-        for name in cls.distributions:
-            try:
-                found[name] = version(name)
-            except PackageNotFoundError:
-                continue
-        return found

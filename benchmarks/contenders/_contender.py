@@ -5,22 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
+
+from benchmarks._product import Product
 
 
-class Contender(ABC):
+class Contender(Product, ABC):
     """One product, or a baseline, on one store.
 
     ``open`` binds ``put``, ``get`` and ``ack`` to the product's own functions wherever their
     shapes allow it, so that the loops time the product and not its adapter. ``get`` is
     called with a job at hand.
     """
-
-    modules: ClassVar[tuple[str, ...]]
-    distributions: ClassVar[tuple[str, ...]]
 
     put: Callable[[str], object]
     get: Callable[[], Any]
@@ -63,18 +60,3 @@ class Contender(ABC):
         for name in others:
             import_module(name)
         return import_module(first)
-
-    @classmethod
-    def installed(cls) -> bool:
-        return all(find_spec(name) is not None for name in cls.modules)
-
-    @classmethod
-    def versions(cls) -> dict[str, str]:
-        """Installed versions by distribution name."""
-        found = {}
-        for name in cls.distributions:
-            try:
-                found[name] = version(name)
-            except PackageNotFoundError:
-                continue
-        return found

@@ -33,6 +33,7 @@ from tests.contract.clock import Clock
 from tests.contract.helpers import WATCHDOG, assert_counts
 from tests.core._forked import Line, forked
 from tests.core.children import child
+from tests.waits import counted_transactions
 
 SPACE = SpaceId.DRAMATIQ_RESULTS
 KEYS = [b"", b"k", b"\x00\xff", b"k" * 400, b"k" * 401, b"k" * 100_000]
@@ -344,14 +345,7 @@ class TestWaiting:
     def test_it_costs_no_poll(self, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
         get(space, b"k")
         environment = space.store._environment
-        looks: list[float] = []
-        transact = environment.transact
-
-        def counted(*arguments: Any, **options: Any) -> Any:
-            looks.append(time.monotonic())
-            return transact(*arguments, **options)
-
-        monkeypatch.setattr(environment, "transact", counted)
+        looks = counted_transactions(environment, monkeypatch)
         start = time.monotonic()
         assert wait(space, b"k", timeout=0.9) is None
         # One before, one that registers, and one at the end, or more if the machine slept meanwhile.

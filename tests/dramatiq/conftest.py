@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import dramatiq
 import pytest
+import redis
 
-from tests import _servers
+from equeue_dramatiq import LMDBBroker
+from tests import _servers, server_fixtures
 from tests.contract.dramatiq.capabilities import lacks
+
+redis_port = server_fixtures.redis_port
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -19,16 +25,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a Redis-compatible server of this session."""
-    try:
-        with _servers.redis_server(tmp_path_factory.mktemp("redis")) as port:
-            yield port
-    except _servers.ServerMissing as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture(scope="session")
 def rabbitmq_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a RabbitMQ node of this session."""
     try:
@@ -36,3 +32,20 @@ def rabbitmq_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             yield port
     except _servers.ServerMissing as missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture
+def redis_client(redis_port: int) -> Iterator[redis.Redis]:
+    """A client of that server, which is emptied afterwards."""
+    with redis.Redis("127.0.0.1", redis_port) as client:
+        yield client
+        client.flushall()
+
+
+@pytest.fixture
+def broker(store_path: Path) -> Iterator[LMDBBroker]:
+    """Our broker, as the global one."""
+    broker = LMDBBroker(store_path, sync="off")
+    dramatiq.set_broker(broker)
+    yield broker
+    broker.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,6 @@ from equeue_core.storage import Space, SpaceId
 from equeue_dramatiq import LMDBBroker, LMDBRateLimiterBackend, LMDBResultBackend
 
 WATCHDOG = 20_000  # milliseconds
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LMDBBroker]:
-    broker = LMDBBroker(tmp_path / "data", sync="off")
-    dramatiq.set_broker(broker)
-    yield broker
-    broker.close()
 
 
 class Looks(Middleware):

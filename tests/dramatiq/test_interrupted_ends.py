@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import dramatiq
@@ -16,14 +14,6 @@ from equeue_core import Record
 from equeue_dramatiq import LMDBBroker
 
 WATCHDOG = 20_000  # milliseconds
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LMDBBroker]:
-    broker = LMDBBroker(tmp_path / "data", sync="off")
-    dramatiq.set_broker(broker)
-    yield broker
-    broker.close()
 
 
 class Limit(Interrupt):

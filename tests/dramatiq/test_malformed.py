@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import dramatiq
@@ -38,14 +37,6 @@ def malformed() -> Iterator[bytes]:
     for option in OPTIONS:
         for value in (*VALUES, float("inf"), float("nan")):
             yield json.dumps({**GOOD, "options": {option: value, "throws": None}}).encode()
-
-
-@pytest.fixture
-def broker(store_path: Path) -> Iterator[LMDBBroker]:
-    broker = LMDBBroker(store_path, sync="off")
-    dramatiq.set_broker(broker)
-    yield broker
-    broker.close()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dramatiq.rate_limits import Barrier, ConcurrentRateLimiter, WindowRateLimiter
@@ -22,6 +21,7 @@ from tests.contract.clock import Clock
 from tests.contract.helpers import WATCHDOG, wait_until
 from tests.core._forked import Line, forked
 from tests.core.children import Child, child
+from tests.waits import counted_transactions, waiting
 
 HOUR = 3_600_000
 TIMEOUT = int(WATCHDOG * 1000)
@@ -63,28 +63,6 @@ def summed(number: int, script: str, path: Path) -> int:
     """The sum of the numbers that so many processes say at the same time."""
     with children(number, script, path) as others:
         return sum(int(other.hear()) for other in others)
-
-
-def waiting(call: Callable[[], Any]) -> Callable[[], Any]:
-    """Call it in a thread that gets time to fall asleep; what it returned or raised, once it did."""
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(call())
-        except Exception as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join(0.05)
-
-    def ended() -> Any:
-        thread.join(WATCHDOG)
-        assert outcome, "it did not end"
-        return outcome[0]
-
-    return ended
 
 
 class TestExactOverProcesses:
@@ -311,14 +289,7 @@ class TestWaiting:
     ) -> None:
         limits.add("key", 1, HOUR)
         environment = limits.store._environment
-        looks: list[float] = []
-        transact = environment.transact
-
-        def counted(*arguments: Any, **options: Any) -> Any:
-            looks.append(time.monotonic())
-            return transact(*arguments, **options)
-
-        monkeypatch.setattr(environment, "transact", counted)
+        looks = counted_transactions(environment, monkeypatch)
         start = time.monotonic()
         assert not limits.wait("key", 900)
         assert len(looks) <= 3 + (time.monotonic() - start - 0.9)

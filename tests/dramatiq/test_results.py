@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from tests.contract.clock import Clock
 from tests.contract.helpers import WATCHDOG, wait_until
 from tests.core._forked import Line, forked
 from tests.core.children import Child, child
+from tests.waits import counted_transactions, waiting
 
 HOUR = 3_600_000
 TIMEOUT = int(WATCHDOG * 1000)
@@ -64,28 +64,6 @@ def entries(results: LMDBResultBackend) -> int:
     with Store(results.store.path) as store:
         space = storage.Space(store, storage.SpaceId.DRAMATIQ_RESULTS)
         return space.read(lambda txn: sum(1 for _ in storage.scan(txn, prefix)))
-
-
-def waiting(call: Callable[[], Any]) -> Callable[[], Any]:
-    """Call it in a thread that gets time to fall asleep; what it returned or raised, once it did."""
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(call())
-        except Exception as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join(0.05)
-
-    def ended() -> Any:
-        thread.join(WATCHDOG)
-        assert outcome, "it did not end"
-        return outcome[0]
-
-    return ended
 
 
 class TestHandles:
@@ -249,14 +227,7 @@ class TestTime:
     ) -> None:
         results.store_result(note(1), "x", HOUR)
         environment = results.store._environment
-        looks: list[float] = []
-        transact = environment.transact
-
-        def counted(*arguments: Any, **options: Any) -> Any:
-            looks.append(time.monotonic())
-            return transact(*arguments, **options)
-
-        monkeypatch.setattr(environment, "transact", counted)
+        looks = counted_transactions(environment, monkeypatch)
         start = time.monotonic()
         with pytest.raises(ResultTimeout):
             results.get_result(note(), block=True, timeout=900)

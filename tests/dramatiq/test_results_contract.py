@@ -41,10 +41,8 @@ class TestRedisResults(ResultsContract):
             return RedisBackend(client=self.client, **options)
 
     @pytest.fixture
-    def backend(self, redis_port: int) -> Iterator[Backend]:
-        with redis.Redis("127.0.0.1", redis_port) as client:
-            yield self.Backend(client)
-            client.flushall()
+    def backend(self, redis_client: redis.Redis) -> Backend:
+        return self.Backend(redis_client)
 
 
 class TestLMDBResults(ResultsContract):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import dramatiq
 import pytest
@@ -175,14 +174,6 @@ def test_a_free_slot_wakes_the_consumers_of_all_queues() -> None:
 
 
 # With workers
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LMDBBroker]:
-    broker = LMDBBroker(tmp_path / "data", sync="off")
-    dramatiq.set_broker(broker)
-    yield broker
-    broker.close()
 
 
 @pytest.fixture

@@ -8,19 +8,11 @@ from pathlib import Path
 import pytest
 
 from equeue_rq._session import Session
-from tests import _servers
+from tests import server_fixtures
 from tests.rq._helpers import Caller
 from tests.rq.differential import Pair, ServerClient, StoreClient
 
-
-@pytest.fixture(scope="session")
-def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a Redis-compatible server of this session."""
-    try:
-        with _servers.redis_server(tmp_path_factory.mktemp("redis")) as port:
-            yield port
-    except _servers.ServerMissing as missing:
-        pytest.skip(str(missing))
+redis_port = server_fixtures.redis_port
 
 
 @pytest.fixture

@@ -158,3 +158,23 @@ def working(broker: Broker, threads: int = 1, queues: set[str] | None = None) ->
 
 def wait(event: threading.Event, what: str) -> None:
     assert event.wait(WATCHDOG), f"gave up waiting until {what}"
+
+
+class Held:
+    """What actors run that are held up: the first until the test goes on, the others not any more.
+
+    Attributes:
+        ran: the values that they were given, in order.
+        started: one has started.
+        go_on: is set by the test.
+    """
+
+    def __init__(self) -> None:
+        self.ran: list[Any] = []
+        self.started = threading.Event()
+        self.go_on = threading.Event()
+
+    def work(self, value: Any) -> None:
+        self.ran.append(value)
+        self.started.set()
+        wait(self.go_on, "the test goes on")

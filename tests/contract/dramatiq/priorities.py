@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any
 
 import dramatiq
 import pytest
@@ -12,7 +10,7 @@ from dramatiq import Broker
 from dramatiq.broker import Consumer
 
 from tests.contract.dramatiq.capabilities import Capability, needs
-from tests.contract.dramatiq.helpers import Recorder, drain, note, wait, working
+from tests.contract.dramatiq.helpers import Held, Recorder, drain, note, wait, working
 
 Consume = Callable[..., Consumer]
 
@@ -41,27 +39,21 @@ class PrioritiesContract:
     def test_after_many_low_ones_a_high_one_runs_next(
         self, broker: Broker, recorder: Recorder, queue: str
     ) -> None:
-        ran: list[Any] = []
-        started, go_on = threading.Event(), threading.Event()
-
-        def work(value: Any) -> None:
-            ran.append(value)
-            started.set()
-            wait(go_on, "the test goes on")
+        held = Held()
 
         for name, priority in (("high", 0), ("low", 1)):
             dramatiq.actor(
-                work, broker=broker, queue_name=queue, actor_name=name, priority=priority
+                held.work, broker=broker, queue_name=queue, actor_name=name, priority=priority
             )
         with working(broker):
             broker.enqueue(note(queue, "first", actor="low"))
-            wait(started, "the first has started")
+            wait(held.started, "the first has started")
             for number in range(100):
                 broker.enqueue(note(queue, number, actor="low"))
             broker.enqueue(note(queue, "urgent", actor="high"))
-            go_on.set()
+            held.go_on.set()
             recorder.wait_for("after_process_message", 102)
-        assert ran == ["first", "urgent", *range(100)]
+        assert held.ran == ["first", "urgent", *range(100)]
 
     @needs(Capability.BROKER_PRIORITY)
     @pytest.mark.contract("DRM-09")

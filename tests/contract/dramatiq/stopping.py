@@ -12,6 +12,7 @@ from dramatiq import Broker
 from tests.contract.dramatiq.capabilities import Capability, needs
 from tests.contract.dramatiq.helpers import (
     BrokerBackend,
+    Held,
     Recorder,
     send,
     start_worker,
@@ -46,28 +47,22 @@ class StoppingContract:
     def test_a_stopped_worker_gives_back_what_it_has_not_started(
         self, broker: Broker, queue: str, recorder: Recorder
     ) -> None:
-        ran: list[Any] = []
-        started, go_on = threading.Event(), threading.Event()
+        held = Held()
 
-        def work(value: Any) -> None:
-            ran.append(value)
-            started.set()
-            wait(go_on, "the test goes on")
-
-        dramatiq.actor(work, broker=broker, queue_name=queue)
+        dramatiq.actor(held.work, broker=broker, queue_name=queue)
         send(broker, queue, range(5))
         worker = start_worker(broker)
-        wait(started, "the first has started")
+        wait(held.started, "the first has started")
         stopping = threading.Thread(target=worker.stop)
         stopping.start()
         wait_until(lambda: not worker.workers[0].running, "no more is started")
-        go_on.set()
+        held.go_on.set()
         stopping.join(WATCHDOG)
-        assert len(ran) == 1
+        assert len(held.ran) == 1
 
         with working(broker):
             recorder.wait_for("after_ack", 5)
-        assert sorted(ran) == list(range(5))
+        assert sorted(held.ran) == list(range(5))
 
     @needs(Capability.DURABLE)
     @pytest.mark.contract("DRW-02")

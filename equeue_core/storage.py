@@ -15,8 +15,10 @@ from __future__ import annotations
 from equeue_core._clock import wall
 from equeue_core._space import Space
 from equeue_core._store import Cursor, Txn
+from equeue_core._store._bell_descriptor import Descriptor, open_file
 from equeue_core._store._combine import Halfway, Operation
 from equeue_core._store._keys import from_ordered_float, name_key, ordered_float
+from equeue_core._store._permissions import make_directory
 from equeue_core._store._registry import in_operation
 from equeue_core._store._roster import Place, Roster
 from equeue_core._store._scan import first_key, scan
@@ -25,6 +27,7 @@ from equeue_core._store_handle import Sync
 
 __all__ = [
     "Cursor",
+    "Descriptor",
     "Halfway",
     "Operation",
     "Place",
@@ -37,7 +40,9 @@ __all__ = [
     "from_ordered_float",
     "in_operation",
     "key_prefix",
+    "make_directory",
     "name_key",
+    "open_file",
     "ordered_float",
     "scan",
     "wall",

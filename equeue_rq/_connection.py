@@ -100,7 +100,7 @@ class LMDBConnection(ConnectionInterface):
         self.health_check_interval = health_check_interval
         self.next_health_check: float = 0
         self.redis_connect_func = redis_connect_func
-        self.encoder = Encoder(encoding, encoding_errors, decode_responses)  # type: ignore[no-untyped-call]
+        self.encoder = Encoder(encoding, encoding_errors, decode_responses)
         self.protocol = _protocol(protocol)
         self._handshake_metadata: Any = None
         self.himport_registry = options.get("himport_registry")

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from equeue_rq._commands._arguments import MAX_INTEGER
-from equeue_rq._commands._table import ONE, Blocked, Call, command, integer, number
+from equeue_rq._commands._blocking import seconds
+from equeue_rq._commands._table import ONE, Blocked, Call, command, integer
 from equeue_rq._keyspace import Kind
 from equeue_rq._messages import NO_SUCH_KEY, OUT_OF_RANGE, SYNTAX, CommandError, wrong_arity
 from equeue_rq._replies import OK, Reply
@@ -303,7 +304,7 @@ def brpop(call: Call) -> Reply:
 
 def _pop_or_wait(call: Call, left: bool) -> Reply:
     *names, raw = call.args
-    timeout = _timeout(raw)
+    timeout = seconds(raw)
     popped = _pop_any(call, names, left, 1)
     return Blocked(names, timeout) if popped is None else [popped[0], popped[1][0]]
 
@@ -312,7 +313,7 @@ def _pop_or_wait(call: Call, left: bool) -> Reply:
 def blmpop(call: Call) -> Reply:
     """Take entries of the first of several lists that has some; wait until one has."""
     names, left, count = _lists_and_count(call.args[1:])
-    timeout = _timeout(call.args[0])
+    timeout = seconds(call.args[0])
     popped = _pop_any(call, names, left, count)
     return Blocked(names, timeout) if popped is None else popped
 
@@ -321,7 +322,7 @@ def blmpop(call: Call) -> Reply:
 def blmove(call: Call) -> Reply:
     """Take an entry of one list, and put it into another or the same; wait until there is one."""
     source, target, take, put, raw = call.args
-    left, to_left, timeout = _side(take), _side(put), _timeout(raw)
+    left, to_left, timeout = _side(take), _side(put), seconds(raw)
     return _move_or_wait(call, source, target, left, to_left, timeout)
 
 
@@ -329,7 +330,7 @@ def blmove(call: Call) -> Reply:
 def brpoplpush(call: Call) -> Reply:
     """Take the last entry of one list, and put it before the first of another; wait until there is one."""
     source, target, raw = call.args
-    return _move_or_wait(call, source, target, False, True, _timeout(raw))
+    return _move_or_wait(call, source, target, False, True, seconds(raw))
 
 
 def _move_or_wait(
@@ -337,13 +338,3 @@ def _move_or_wait(
 ) -> Reply:
     value = _move(call, source, target, take, put)
     return Blocked([source], timeout) if value is None else value
-
-
-def _timeout(raw: bytes) -> float:
-    """Seconds to wait; 0: for ever."""
-    timeout = number(raw, "ERR timeout is not a float or out of range")
-    if timeout < 0:
-        raise CommandError("ERR timeout is negative")
-    if timeout * 1000 > MAX_INTEGER:
-        raise CommandError("ERR timeout is out of range")
-    return timeout

@@ -1,0 +1,173 @@
+"""Which workers live, as the kernel knows it.
+
+A worker holds a lock on a file of its own. The lock belongs to the open file, which the worker's horse
+shares, forked or spawned: the kernel drops it once both are gone, however that happens, and not before.
+Who gets the lock then knows that nobody runs the worker's job, and is the only one who looks after it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+
+from equeue_core.storage import Descriptor, make_directory, open_file
+
+DIRECTORY = "rq-workers"
+"""Where in a store's directory the files are."""
+
+_SPAWNED = "EQUEUE_RQ_LIFE"
+"""The environment variable by which a spawned horse knows the number of its worker's file."""
+
+_TRIES = 50
+_PAUSE = 0.01
+"""Seconds between the tries to get a lock that somebody may just be looking at."""
+
+_getpid, _sleep = os.getpid, time.sleep  # references of our own: tests of applications patch them
+
+
+class Life:
+    """A locked file: a living worker's own, or a dead one's while somebody looks after it.
+
+    Attributes:
+        key: the key under which RQ keeps the worker.
+    """
+
+    def __init__(self, path: str, file: Descriptor, key: str) -> None:
+        self.key = key
+        self._path = path
+        self._file = file
+        self._handed_on_by: int | None = None
+        _held.add(self)
+
+    def end(self, mourned: bool = True) -> None:
+        """Let it go.
+
+        Parameters:
+            mourned: there is nothing left to be done for the worker, so the file goes, too.
+        """
+        if mourned and not self._file.closed:
+            with suppress(OSError):
+                os.unlink(self._path)
+        self._file.close()
+
+    @contextmanager
+    def shared_with_fork(self) -> Iterator[None]:
+        """What this thread forks meanwhile shares it."""
+        self._handed_on_by = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._handed_on_by = None
+
+    @contextmanager
+    def shared_with_spawned(self) -> Iterator[None]:
+        """What is spawned meanwhile shares it, unless its parent closes what it does not know."""
+        number = self._file.fileno()
+        os.environ[_SPAWNED] = str(number)
+        os.set_inheritable(number, True)
+        try:
+            yield
+        finally:
+            os.set_inheritable(number, False)
+            os.environ.pop(_SPAWNED, None)
+
+    def leave_in_child(self) -> None:
+        """Close it in a child that was not meant to share it."""
+        if self._handed_on_by != threading.get_ident():
+            self._file.close()
+
+
+def keep_from_children() -> None:
+    """In a spawned horse: what it spawns in its turn does not share its worker's life."""
+    number = os.environ.pop(_SPAWNED, None)
+    if number is not None:
+        with suppress(OSError, ValueError):
+            os.set_inheritable(int(number), False)
+
+
+def begin(store: str, db: int, key: str) -> Life | None:
+    """The life of a worker that starts; None if it cannot be known: another worker of this name lives, or
+    there is no room.
+
+    Parameters:
+        store: the store's directory.
+        db: the number of the database.
+        key: the key under which RQ keeps the worker.
+    """
+    directory = os.path.join(store, DIRECTORY)
+    path = os.path.join(directory, _start(db) + sha256(key.encode()).hexdigest()[:32])
+    try:
+        make_directory(directory)
+        for _ in range(_TRIES):
+            file = _locked(path, os.O_RDWR | os.O_CREAT)
+            if file is not None:
+                os.ftruncate(file.fileno(), 0)
+                os.pwrite(file.fileno(), key.encode(), 0)
+                return Life(path, file, key)
+            _sleep(_PAUSE)
+    except OSError:
+        pass
+    return None
+
+
+def dead(store: str, db: int, prefix: str) -> Iterator[Life]:
+    """Of each dead worker the life, to be ended when it has been looked after.
+
+    Parameters:
+        store, db: as for `begin`.
+        prefix: with what the keys of workers start; others are none of ours.
+    """
+    try:
+        with os.scandir(os.path.join(store, DIRECTORY)) as entries:
+            paths = [entry.path for entry in entries if entry.name.startswith(_start(db))]
+    except OSError:
+        return
+    for path in paths:
+        with suppress(OSError):
+            file = _locked(path, os.O_RDWR)
+            if file is None:
+                continue
+            key = os.pread(file.fileno(), 1 << 16, 0).decode(errors="replace")
+            life = Life(path, file, key)
+            if key.startswith(prefix):
+                yield life
+            life.end(mourned=not key)
+
+
+def _start(db: int) -> str:
+    return f"{db}-"
+
+
+def _locked(path: str, flags: int) -> Descriptor | None:
+    """The file, locked; None if somebody else has it.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    file = open_file(path, flags)
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Not one that was removed before it was locked.
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+            return file
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    file.close()
+    return None
+
+
+_held: weakref.WeakSet[Life] = weakref.WeakSet()
+
+
+def _leave_in_child() -> None:
+    for life in list(_held):
+        life.leave_in_child()
+
+
+os.register_at_fork(after_in_child=_leave_in_child)

@@ -1,0 +1,27 @@
+"""RQ's pool of workers, on a store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rq.worker_pool
+
+from equeue_rq._paths import Location, accepts_paths
+from equeue_rq._workers import Worker
+
+
+@accepts_paths
+class WorkerPool(rq.worker_pool.WorkerPool):
+    """``rq.worker_pool.WorkerPool``, which takes a store's path as ``connection``, and whose workers are
+    `Worker` unless another class is given.
+    """
+
+    def __init__(
+        self,
+        queues: Any,
+        connection: Location,
+        num_workers: int = 1,
+        worker_class: Any = Worker,
+        **options: Any,
+    ) -> None:
+        super().__init__(queues, connection, num_workers, worker_class, **options)  # type: ignore[arg-type]

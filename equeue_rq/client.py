@@ -24,10 +24,28 @@ _NETWORK = ("host", "port", "unix_socket_path", "ssl")
 """Starts of the names of options that say how to reach a server."""
 _CLIENT = frozenset({"single_connection_client", "auto_close_connection_pool", "event_dispatcher"})
 """Options of the client that are none of its connections."""
+_SERVERS = frozenset({"connection_class", "parser_class"})
+"""Options of redis-py's pools that say how to speak with a server."""
 
 
 class LMDBConnectionPool(ConnectionPool):
     """A pool of `LMDBConnection`, as redis-py has them: threads may share it, and forked children."""
+
+    @classmethod
+    def from_url(cls, url: str, **kwargs: Any) -> Self:
+        """A pool of connections to the store at a URL.
+
+        Parameters:
+            url: as for `LMDBRedis.from_url`.
+            kwargs: further options of redis-py's connections; what the URL says goes before. Which parser
+                or connection class to use with a server is of no meaning here.
+
+        Raises:
+            TypeError: there is no such option.
+            ValueError: this is no such URL.
+        """
+        given = {**kwargs, **parse_url(url)}
+        return cls(**_arguments(**{name: given[name] for name in given if name not in _SERVERS}))
 
     def __repr__(self) -> str:
         arguments = self.connection_kwargs
@@ -59,16 +77,35 @@ def connection_pool(
     Raises:
         TypeError: redis-py knows no such option, or it is about a server.
     """
-    _check(options)
-    shown = {"db": db, "max_connections": max_connections, **options}
-    address = Address.of(path, sync, allow_network_fs, shown)
     return LMDBConnectionPool(
-        connection_class=LMDBConnection,
-        max_connections=max_connections,
-        db=db,
-        connection_pool=address,
-        **options,
+        **_arguments(
+            path,
+            db=db,
+            sync=sync,
+            allow_network_fs=allow_network_fs,
+            max_connections=max_connections,
+            **options,
+        )
     )
+
+
+def _arguments(
+    path: str | os.PathLike[str],
+    *,
+    db: int | None = None,
+    sync: Sync = None,
+    allow_network_fs: bool = False,
+    max_connections: int | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """What a pool is made from."""
+    _check(options)
+    shown = {"db": db or 0, "max_connections": max_connections, **options}
+    return {
+        "connection_class": LMDBConnection,
+        "connection_pool": Address.of(path, sync, allow_network_fs, shown),
+        **shown,
+    }
 
 
 def _check(options: dict[str, Any]) -> None:

@@ -262,6 +262,24 @@ class TestChildren:
         assert one != address(tmp_path / "a", sync="off")
         assert pickle.loads(pickle.dumps(one)) == one
 
+    def test_a_pool_is_made_from_a_url_as_django_makes_them(self, store_path: Path) -> None:
+        pool = LMDBConnectionPool.from_url(
+            f"lmdb://{store_path}?db=1", parser_class=object, decode_responses=True
+        )
+        assert isinstance(pool, LMDBConnectionPool)
+        with redis.Redis(connection_pool=pool) as client:
+            client.set("k", "é")
+            assert client.get("k") == "é"
+        with LMDBRedis(store_path, db=1) as other:
+            assert other.get("k") == "é".encode()
+        pool.disconnect()
+
+    def test_a_pools_url_has_no_unknown_options(self, store_path: Path) -> None:
+        with pytest.raises(TypeError, match="colour"):
+            LMDBConnectionPool.from_url(f"lmdb://{store_path}?colour=red")
+        with pytest.raises(ValueError, match="lmdb:///"):
+            LMDBConnectionPool.from_url("redis://localhost")
+
     def test_a_pool_says_where_it_leads(self, client: LMDBRedis, store_path: Path) -> None:
         assert repr(str(store_path)) in repr(client)
         connection = client.connection_pool.make_connection()

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
-import threading
 from pathlib import Path
 
 import dramatiq
 import dramatiq.worker
 
+from .._command import end_with
 from ._application import DIRECTORY, OPTIONS, TEST, Application
 
 # Five seconds, which no test can wait for.
 dramatiq.worker.POST_PROCESS_MESSAGE_RETRY_DELAY_SECS = 0.1
 
 
-def end_with(pid: int) -> None:
-    """End this process when that one ends, as no test is left to do it then."""
-    poll = select.poll()
-    poll.register(os.pidfd_open(pid), select.POLLIN)
-    poll.poll()
-    os._exit(1)
-
-
 if os.environ[TEST]:
-    threading.Thread(target=end_with, args=(int(os.environ[TEST]),), daemon=True).start()
+    end_with(int(os.environ[TEST]))
 
 application = Application(Path(os.environ[DIRECTORY]), **json.loads(os.environ[OPTIONS]))
 broker = application.broker

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from .._ledger import assert_sound
+from .._watch import Gate
 from ._application import Application
-from ._commands import Command, Gate, Starter, Watch
+from ._commands import Command, Starter, Watch
 
 if not sys.platform.startswith("linux"):
     collect_ignore_glob = ["test_*.py"]  # /proc, unshare, mount

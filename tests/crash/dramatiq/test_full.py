@@ -13,8 +13,9 @@ from dramatiq.errors import ConnectionClosed
 from .._ledger import assert_sound
 from .._mounts import Filler, mounted
 from .._procs import wait_until
+from .._watch import Gate
 from ._application import Application
-from ._commands import Gate, Starter, Watch
+from ._commands import Starter, Watch
 
 MIB = 1 << 20
 HOUR = 3_600_000

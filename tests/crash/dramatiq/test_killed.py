@@ -16,8 +16,9 @@ import pytest
 from dramatiq import Message
 
 from .._procs import wait_until
+from .._watch import Gate, stopped
 from ._application import Application, run_of
-from ._commands import SERVED, Command, Gate, Starter, Watch, stopped
+from ._commands import SERVED, Command, Starter, Watch
 
 PROMPT = 2.0
 """Seconds within which a dead worker's message runs elsewhere on a busy machine; 0.1 is the aim."""

@@ -12,8 +12,9 @@ import time
 import pytest
 
 from .._procs import wait_state
+from .._watch import Gate
 from ._application import Application
-from ._commands import Gate, Starter, Watch
+from ._commands import Starter, Watch
 
 PROMPT = 2.0
 """Seconds that a busy machine may add to what is to happen at once."""

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from .._procs import Child
+from .._watch import Gate
 from . import _preload
 from ._application import Application
-from ._commands import Gate, Starter, Watch
+from ._commands import Starter, Watch
 
 Spawn = Callable[..., Child]
 PROMPT = 2.0

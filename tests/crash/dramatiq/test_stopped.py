@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from .._procs import wait_until
+from .._watch import Gate
 from ._application import Application
-from ._commands import Gate, Starter, Watch
+from ._commands import Starter, Watch
 
 QUICK = {"dramatiq_worker_timeout": "100"}
 """Milliseconds after which idle threads of a worker see that it stops."""

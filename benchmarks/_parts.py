@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks import brokers, contenders, works
+from benchmarks import brokers, connections, contenders, works
 from benchmarks.works import dramatiq as dramatiq_works
+from benchmarks.works import rq as rq_works
 from benchmarks.works._work import Work
 
 
@@ -33,8 +34,8 @@ CORE = Part(
     page="benchmarks.md",
     heading="Benchmarks",
     about=(
-        "The same work for equeue and its peers. The Dramatiq adapter has\n"
-        "[a page of its own](benchmarks-dramatiq.md)."
+        "The same work for equeue and its peers. The adapters for [Dramatiq](benchmarks-dramatiq.md)\n"
+        "and [RQ](benchmarks-rq.md) have pages of their own."
     ),
     versions=contenders.versions,
     panels=(
@@ -60,4 +61,18 @@ DRAMATIQ = Part(
     panels=dramatiq_works.PANELS,
 )
 
-PARTS = (CORE, DRAMATIQ)
+RQ = Part(
+    name="rq",
+    works=rq_works.WORKS,
+    page="benchmarks-rq.md",
+    heading="Benchmarks of the RQ adapter",
+    about=(
+        "RQ on equeue's LMDBRedis, and on redis-py's own client with a server, Valkey, which runs on the\n"
+        "same machine and is reached over loopback TCP: one that persists nothing, and one that flushes\n"
+        "its log at every command. The queue below is measured on [another page](benchmarks.md)."
+    ),
+    versions=connections.versions,
+    panels=rq_works.PANELS,
+)
+
+PARTS = (CORE, DRAMATIQ, RQ)

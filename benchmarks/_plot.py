@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks._figures import Figure, Unit
 
 _OURS, _PEER = "#1f6f8b", "#b8bec4"
-_OUR_NAMES = ("equeue", "LMDBBroker")
+_OUR_NAMES = ("equeue", "LMDBBroker", "LMDBRedis")
 _SCALES = {Unit.SECONDS: (1e6, "µs"), Unit.PER_SECOND: (1e-3, "thousands a second")}
 
 

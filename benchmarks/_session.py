@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks._figures import Figure, Unit
 from benchmarks.contenders import Contender
 
 Measurement = Callable[[], float]
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,24 @@ class Session:
         self, measurements: Mapping[str, Measurement], unit: Unit = Unit.SECONDS
     ) -> list[Figure]:
         """Measure A B C A B C ..., so that a slow minute of the machine hits all alike."""
-        values: dict[str, list[float]] = {name: [] for name in measurements}
+        values = self._rounds_of(measurements)
+        return [Figure(name, unit, tuple(series)) for name, series in values.items()]
+
+    def alternate_several(
+        self,
+        measurements: Mapping[str, Callable[[], Mapping[str, float]]],
+        unit: Unit = Unit.SECONDS,
+    ) -> dict[str, list[Figure]]:
+        """The same with measurements that give several values by title; the figures by title."""
+        figures: dict[str, list[Figure]] = {}
+        for name, rounds in self._rounds_of(measurements).items():
+            for title in rounds[0]:
+                series = tuple(each[title] for each in rounds)
+                figures.setdefault(title, []).append(Figure(name, unit, series))
+        return figures
+
+    def _rounds_of(self, measurements: Mapping[str, Callable[[], V]]) -> dict[str, list[V]]:
+        values: dict[str, list[V]] = {name: [] for name in measurements}
         for number in range(self.rounds):
             for name, measure in measurements.items():
                 _progress(f"round {number + 1}/{self.rounds}: {name}")
@@ -65,7 +85,7 @@ class Session:
                 gc.collect()
                 values[name].append(measure())
         _progress("")
-        return [Figure(name, unit, tuple(series)) for name, series in values.items()]
+        return values
 
 
 def settle(directory: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 
-from benchmarks._session import Session
-from benchmarks.brokers._contender import Address, BrokerContender
+from benchmarks._served import Address, Catalogue
+from benchmarks.brokers._contender import BrokerContender
 from benchmarks.brokers.lmdb import Lmdb
 from benchmarks.brokers.rabbitmq import Rabbitmq
 from benchmarks.brokers.redis import Redis
@@ -36,37 +35,6 @@ _MAKERS: dict[str, Callable[[], BrokerContender]] = {
 
 __all__ = ["Address", "BrokerContender", "installed", "make", "serving", "versions"]
 
-
-def make(name: str) -> BrokerContender:
-    """A new contender whose server is not started."""
-    return _MAKERS[name]()
-
-
-def installed(wanted: Iterable[str]) -> list[str]:
-    """Those of the named brokers whose packages and servers are here."""
-    return [name for name in wanted if make(name).installed()]
-
-
-@contextmanager
-def serving(session: Session, wanted: Iterable[str]) -> Iterator[dict[str, BrokerContender]]:
-    """Those of the named brokers that are installed, with their servers up."""
-    with session.fresh() as directory, ExitStack() as stack:
-        found = {}
-        for number, name in enumerate(installed(wanted)):
-            contender = make(name)
-            stack.callback(contender.stop)
-            contender.start(directory / str(number))
-            found[name] = contender
-        yield found
-
-
-def versions() -> dict[str, str]:
-    """Versions of all that takes part."""
-    found: dict[str, str] = {}
-    here = installed(_MAKERS)
-    for name in here:
-        found.update(make(name).versions())
-    missing = [name for name in _MAKERS if name not in here]
-    if missing:
-        found["left out, not installed"] = "; ".join(missing)
-    return found
+_catalogue = Catalogue(_MAKERS)
+make, installed = _catalogue.make, _catalogue.installed
+serving, versions = _catalogue.serving, _catalogue.versions

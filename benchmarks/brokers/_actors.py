@@ -6,8 +6,8 @@ import time
 from typing import Any, NamedTuple
 
 from benchmarks import brokers
-from benchmarks.brokers._board import Pen
-from benchmarks.brokers._contender import Address
+from benchmarks._board import Pen
+from benchmarks._served import Address
 
 
 class Actors(NamedTuple):

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.brokers._board import Board
-from benchmarks.brokers._contender import Address
+from benchmarks._board import Board
+from benchmarks._served import Address
 
 VARIABLE = "BENCHMARKS_DRAMATIQ"
 THREADS = 8

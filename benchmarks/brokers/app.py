@@ -8,8 +8,8 @@ from pathlib import Path
 
 import dramatiq
 
+from benchmarks._board import Pen
 from benchmarks.brokers._actors import declare
-from benchmarks.brokers._board import Pen
 from benchmarks.brokers._command import VARIABLE
 
 _settings = json.loads(os.environ[VARIABLE])

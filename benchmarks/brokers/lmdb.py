@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks._served import Address
 from benchmarks._session import settle
-from benchmarks.brokers._contender import Address, BrokerContender
+from benchmarks.brokers._contender import BrokerContender
 
 if TYPE_CHECKING:
     from equeue_core._store_handle import Sync

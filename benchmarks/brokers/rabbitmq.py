@@ -10,7 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.brokers._contender import Address, BrokerContender
+from benchmarks._served import Address
+from benchmarks.brokers._contender import BrokerContender
 from benchmarks.brokers.redis import Redis
 
 _PATIENCE = 60.0

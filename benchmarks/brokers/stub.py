@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.brokers._contender import Address, BrokerContender
+from benchmarks._served import Address
+from benchmarks.brokers._contender import BrokerContender
 
 
 class Stub(BrokerContender):

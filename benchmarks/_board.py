@@ -31,25 +31,43 @@ class _Head(NamedTuple):
 
 
 class Pen:
-    """Makes the notes of this process; its threads share it."""
+    """Makes the notes of this process; its threads share it.
 
-    def __init__(self, board: Path) -> None:
-        with (board / f"{os.getpid()}.notes").open("w+b") as file:
-            file.truncate(_ROOM)
-            self._map = mmap.mmap(file.fileno(), _ROOM)
+    Parameters:
+        board: the board's directory.
+        name: whose notes they are; None: this process's. Processes that run one after the other may go
+            on with the same notes.
+    """
+
+    def __init__(self, board: Path, name: str | None = None) -> None:
+        path = board / f"{name or os.getpid()}.notes"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
+        try:
+            os.ftruncate(descriptor, _ROOM)
+            self._map = mmap.mmap(descriptor, _ROOM)
+        finally:
+            os.close(descriptor)
         self._gate = board / "gate"
         self._open = False
         self._lock = threading.Lock()
-        self._waiting = self._count = self._first = 0
+        self._waiting, self._count, self._first, _ = _read_head(self._map)
 
     def pass_gate(self) -> None:
-        """Wait until the gate is open."""
-        if self._open:
+        """Wait until the gate is open.
+
+        Raises:
+            TimeoutError: it stays closed, perhaps because the benchmark is gone.
+        """
+        if self._open or self._gate.exists():
+            self._open = True
             return
         with self._lock:
             self._waiting += 1
             self._write(0)
+        deadline = time.monotonic() + _PATIENCE
         while not self._gate.exists():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the gate was not opened")
             time.sleep(0.001)
         self._open = True
 
@@ -95,7 +113,7 @@ class Board:
         found: list[int] = []
         for path in self.directory.glob("*.notes"):
             notes = path.read_bytes()
-            count = _Head(*_head.unpack_from(notes)).notes
+            count = _read_head(notes).notes
             found += (each for (each,) in _number.iter_unpack(notes[_head.size :][: count * 8]))
         return found
 
@@ -115,4 +133,8 @@ def _read(path: Path) -> _Head:
     with path.open("rb") as file:
         head = file.read(_head.size)
     # A process that has just made its file has not given it a size yet.
-    return _Head(*_head.unpack(head)) if len(head) == _head.size else _Head(0, 0, 0, 0)
+    return _read_head(head) if len(head) == _head.size else _Head(0, 0, 0, 0)
+
+
+def _read_head(notes: bytes | mmap.mmap) -> _Head:
+    return _Head(*_head.unpack_from(notes))

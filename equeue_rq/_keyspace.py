@@ -302,22 +302,29 @@ def delete_elements(txn: Txn, meta: Meta) -> None:
 
 def sweep(txn: Txn, now: int) -> None:
     """Remove a few expired keys, and a few elements that belong to no key any more."""
-    for key, _ in _few(txn, EXPIRY, _EXPIRED):
-        (at,) = _U64.unpack_from(key, len(EXPIRY))
-        if at > now:
-            break
-        tail = key[len(EXPIRY) + 8 :]
-        txn.delete(key)
-        raw = txn.pop(META + tail)
-        if raw is not None:
-            meta = _unpack(b"", raw)
-            if meta.count and meta.key_id:
-                txn.put(GARBAGE + _U64.pack(meta.key_id), b"")
-    for key, _ in _few(txn, GARBAGE, 1):
-        prefix = ELEMENT + key[len(GARBAGE) :]
-        with txn.cursor() as cursor:
-            if not _delete_some(cursor, prefix):
-                txn.delete(key)
+    with txn.cursor() as cursor:
+        for _ in range(_EXPIRED):
+            key = _first(cursor, EXPIRY)
+            if key is None or _U64.unpack_from(key, len(EXPIRY))[0] > now:
+                break
+            cursor.delete()
+            raw = txn.pop(META + key[len(EXPIRY) + 8 :])
+            if raw is not None:
+                meta = _unpack(b"", raw)
+                if meta.count and meta.key_id:
+                    txn.put(GARBAGE + _U64.pack(meta.key_id), b"")
+        garbage = _first(cursor, GARBAGE)
+        if garbage is not None and not _delete_some(cursor, ELEMENT + garbage[len(GARBAGE) :]):
+            txn.delete(garbage)
+
+
+def _first(cursor: Cursor, prefix: bytes) -> bytes | None:
+    """The first key with this prefix, at which the cursor is then."""
+    if cursor.set_range(prefix):
+        key = cursor.key()
+        if key.startswith(prefix):
+            return key
+    return None
 
 
 def _delete_some(cursor: Cursor, prefix: bytes) -> bool:
@@ -328,10 +335,6 @@ def _delete_some(cursor: Cursor, prefix: bytes) -> bool:
             return False
         found = cursor.delete()
     return True
-
-
-def _few(txn: Txn, prefix: bytes, number: int) -> list[tuple[bytes, bytes]]:
-    return [entry for entry, _ in zip(scan(txn, prefix), range(number), strict=False)]
 
 
 def _pack(meta: Meta) -> bytes:

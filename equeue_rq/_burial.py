@@ -2,51 +2,75 @@
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import RedisError
-from rq.exceptions import NoSuchJobError
-from rq.executions import Execution
+from rq.executions import Execution, ExecutionRegistry
 from rq.job import JobStatus
 from rq.registry import StartedJobRegistry
 from rq.timeouts import TimerDeathPenalty
 from rq.utils import as_text
 
+from equeue_core.storage import wall
 from equeue_rq import _claims as claims
 from equeue_rq import _lives as lives
-from equeue_rq._claims import Claim
 
 if TYPE_CHECKING:
     from rq.job import Job
     from rq.queue import Queue
     from rq.worker import BaseWorker
 
+    from equeue_rq._claims import Claim
+
+_log = logging.getLogger(__name__)
+_clock = time.monotonic  # a reference of our own: tests of applications patch it
+
 _PAST = 1
 """The score of an execution that has expired."""
 
+_AGAIN = 5.0
+"""Seconds until a worker tries again what it could not do."""
 
-def bury_dead(worker: BaseWorker, store: str, db: int) -> None:
-    """Look after each worker of this machine that is dead. What cannot be done now is left to the next look.
+_DROPPED = ("", JobStatus.CANCELED, JobStatus.STOPPED)
+"""The status of a job that is not to run any more; the first one: it was deleted."""
+
+_RAN = (JobStatus.STARTED, JobStatus.SCHEDULED)
+"""The status of a job whose execution has begun and not ended. RQ says in a commit of its own that a job
+will be retried later: who is killed right afterwards leaves it as scheduled, and in no registry for that.
+"""
+
+
+def bury_dead(worker: BaseWorker, store: str, db: int, later: dict[str, float]) -> None:
+    """Look after each worker of this store that is dead. What cannot be done now is left to a later look.
 
     Parameters:
         worker: who does it.
         store: the store's directory.
         db: the number of the database.
+        later: what this worker could not do, and when it tries again; it is noted here.
     """
     for life in lives.dead(store, db, worker.redis_worker_namespace_prefix):
-        worker.log.warning("Worker %s: worker %s was killed", worker.name, life.key)
+        if later.get(life.key, 0) > _clock():
+            continue
+        later[life.key] = _clock() + _AGAIN
+        worker.log.warning("Worker %s: %s was killed", worker.name, life.key)
         try:
-            _bury(worker, life.key)
-        except RedisError:
+            done = _bury(worker, life.key)
+        except Exception:
             worker.log.exception("Worker %s: looking after %s failed", worker.name, life.key)
         else:
-            life.end()
+            if done:
+                life.end()
+                del later[life.key]
 
 
-def _bury(worker: BaseWorker, key: str) -> None:
-    claim = claims.read(worker.connection, key)
-    if claim is not None and not put_back(worker, key, claim):
-        _abandon(worker, claim)
+def _bury(worker: BaseWorker, key: str) -> bool:
+    job = _Taken.by(worker, key)
+    if job is not None and not job.put_back() and not job.abandon():
+        return False
     worker.connection.delete(claims.key_of(key))
     gone = type(worker).find_by_key(
         key,
@@ -57,84 +81,184 @@ def _bury(worker: BaseWorker, key: str) -> None:
     )
     if gone is not None:
         gone.register_death()
+    return True
 
 
-def put_back(worker: BaseWorker, key: str, claim: Claim) -> bool:
-    """Put a job that was taken and not started at the head of its queue; whether that was to be done.
+def put_back(worker: BaseWorker) -> None:
+    """Put back what the worker itself has taken and not started."""
+    job = _Taken.by(worker, worker.key)
+    if job is not None:
+        job.put_back()
+
+
+def has_started(worker: BaseWorker) -> bool:
+    """Whether the worker has a job that was started, and has not ended."""
+    job = _Taken.by(worker, worker.key)
+    return job is not None and job.is_listed()
+
+
+class _Taken:
+    """A job that a worker has taken, which runs no longer.
 
     Parameters:
-        key: the key of the worker that took it, and runs no longer.
+        worker: who looks after it.
+        key: the key of the worker that has taken it.
+        claim: the note of that.
     """
-    queue, job = _queue(worker, claim), _job(worker, claim)
-    if job is None:
-        return True
-    registry, execution = _started(worker, queue), _execution(worker, key, claim)
 
-    def put(pipeline: Any) -> Any:
-        waits = as_text(pipeline.hget(job.key, "status") or "") == JobStatus.QUEUED
-        listed = execution and pipeline.zscore(registry.key, execution.composite_key) is not None
-        pipeline.multi()
-        if not waits or (execution and not listed):
-            return False
-        pipeline.lrem(claim.intermediate_key, 1, claim.job_id)
-        pipeline.lpush(claim.queue_key, claim.job_id)
-        if execution:
-            execution.delete(job, pipeline)
-        pipeline.delete(claims.key_of(key))
-        return True
-
-    watched = job.key, registry.key, claims.key_of(key)
-    return bool(worker.connection.transaction(put, *watched, value_from_callable=True))
-
-
-def has_started(worker: BaseWorker, key: str) -> bool:
-    """Whether a job of the worker with this key was started, and has not ended."""
-    claim = claims.read(worker.connection, key)
-    execution = claim and _execution(worker, key, claim)
-    if not claim or not execution:
-        return False
-    registry = _started(worker, _queue(worker, claim))
-    return worker.connection.zscore(registry.key, execution.composite_key) is not None
-
-
-def _abandon(worker: BaseWorker, claim: Claim) -> None:
-    """Have RQ's own rule for abandoned jobs applied now, instead of when the heartbeat has run out."""
-    registry = _started(worker, _queue(worker, claim))
-    expired = {f"{claim.job_id}:{claim.execution_id}": _PAST}
-    if worker.connection.zscore(registry.key, next(iter(expired))) is None:
-        return
-    worker.connection.zadd(registry.key, expired, xx=True)
-    registry.cleanup(exception_handlers=worker._exc_handlers)
-
-
-def _queue(worker: BaseWorker, claim: Claim) -> Queue:
-    return worker.queue_class.from_queue_key(
-        claim.queue_key,
-        connection=worker.connection,
-        job_class=worker.job_class,
-        serializer=worker.serializer,
-    )
-
-
-def _job(worker: BaseWorker, claim: Claim) -> Job | None:
-    try:
-        return worker.job_class.fetch(
-            claim.job_id, connection=worker.connection, serializer=worker.serializer
+    def __init__(self, worker: BaseWorker, key: str, claim: Claim) -> None:
+        self._connection = worker.connection
+        self._handlers = worker._exc_handlers
+        self._key = key
+        self._claim = claim
+        # It is not fetched: its arguments and its meta data may be for others to read.
+        self._job_key = worker.job_class.key_for(claim.job_id)
+        self._queue = worker.queue_class.from_queue_key(
+            claim.queue_key,
+            connection=worker.connection,
+            job_class=worker.job_class,
+            serializer=worker.serializer,
         )
-    except NoSuchJobError:
-        return None
+        # Callbacks of jobs run in a thread that is not the main one: without signals, that is.
+        self._registry, self._abandoned = (
+            StartedJobRegistry(
+                queue=self._queue,
+                job_class=_forgiving(worker.job_class),
+                serializer=worker.serializer,
+                death_penalty_class=TimerDeathPenalty,
+            )
+            for _ in range(2)
+        )
+        self._abandoned.key = f"{key}:abandoned"
+        self._execution: Execution | None = None
+        if claim.execution_id is not None:
+            self._execution = Execution(claim.execution_id, claim.job_id, worker.connection)
+            self._execution.worker_name = key[len(worker.redis_worker_namespace_prefix) :]
+
+    @classmethod
+    def by(cls, worker: BaseWorker, key: str) -> _Taken | None:
+        """What the worker with this key has taken, or had taken last; None: nothing."""
+        claim = claims.read(worker.connection, key)
+        return None if claim is None else cls(worker, key, claim)
+
+    def is_listed(self) -> bool:
+        """Whether it has an execution that is known as running."""
+        return self._expiry(self._connection) is not None
+
+    def _expiry(self, connection: Any) -> float | None:
+        """When its execution expires, as far as that is known as running."""
+        if self._execution is None:
+            return None
+        expiry: float | None = connection.zscore(self._registry.key, self._execution.composite_key)
+        return expiry
+
+    def _status(self, connection: Any) -> str:
+        return str(as_text(connection.hget(self._job_key, "status") or ""))
+
+    def put_back(self) -> bool:
+        """If it was not started, put it at the head of its queue; whether that was so."""
+        note = claims.key_of(self._key)
+        held = claims.intermediate_of(self._claim.queue_key)
+
+        def put(pipeline: Any) -> Any:
+            # It is there from the transaction that takes it until it is started, or somebody else acts.
+            is_held = pipeline.exists(note) and (
+                pipeline.lpos(held, self._claim.job_id) is not None
+            )
+            is_listed = self._execution is None or self._expiry(pipeline) is not None
+            is_wanted = self._status(pipeline) not in _DROPPED
+            pipeline.multi()
+            if not is_held or (is_wanted and not is_listed):
+                return False
+            pipeline.lrem(held, 1, self._claim.job_id)
+            if is_wanted:
+                pipeline.lpush(self._claim.queue_key, self._claim.job_id)
+            self._forget_execution(pipeline)
+            pipeline.delete(note)
+            return True
+
+        transaction: Any = self._connection.transaction
+        watched = self._job_key, self._registry.key, held, note
+        return bool(transaction(put, *watched, value_from_callable=True))
+
+    def abandon(self) -> bool:
+        """Have RQ's rule for abandoned jobs applied now, not only when the heartbeat has run out.
+
+        The execution is moved to a registry of its own first. RQ looks at all that have expired, so whoever
+        looks at the same time, another observer or RQ's maintenance, would do the same once more.
+
+        Returns:
+            Whether that is done; if not, RQ's maintenance may be about to do it.
+        """
+
+        def take(pipeline: Any) -> None:
+            is_listed, status = self._expiry(pipeline) is not None, self._status(pipeline)
+            pipeline.multi()
+            if not is_listed or self._execution is None:
+                return
+            self._forget_execution(pipeline)
+            if status in _RAN:
+                pipeline.hset(self._job_key, "status", JobStatus.STARTED)
+                pipeline.zadd(self._abandoned.key, {self._execution.composite_key: _PAST})
+
+        expiry = self._expiry(self._connection)
+        with _maintaining(self._queue, expiry is not None and expiry <= wall()) as may:
+            if not may:
+                return False
+            self._connection.transaction(take, self._registry.key, self._job_key)
+        self._abandoned.cleanup(exception_handlers=[_guarded(each) for each in self._handlers])
+        return True
+
+    def _forget_execution(self, pipeline: Any) -> None:
+        """Delete the execution, whether or not its job is there."""
+        if self._execution is not None:
+            pipeline.delete(self._execution.key)
+            self._registry.remove_execution(self._execution, pipeline=pipeline)
+            registry = ExecutionRegistry(self._execution.job_id, pipeline)
+            registry.remove(self._execution, pipeline)
 
 
-def _started(worker: BaseWorker, queue: Queue) -> StartedJobRegistry:
-    # Callbacks of jobs run in a thread that is not the main one: without signals, that is.
-    return StartedJobRegistry(
-        queue=queue, job_class=worker.job_class, death_penalty_class=TimerDeathPenalty
-    )
+@contextmanager
+def _maintaining(queue: Queue, may_meet: bool) -> Iterator[bool]:
+    """Whether to go on.
+
+    Parameters:
+        may_meet: RQ's maintenance of this queue, in whatever process, could be doing the same.
+    """
+    if not may_meet:
+        yield True
+    elif queue.acquire_maintenance_lock():
+        try:
+            yield True
+        finally:
+            queue.release_maintenance_lock()
+    else:
+        yield False
 
 
-def _execution(worker: BaseWorker, key: str, claim: Claim) -> Execution | None:
-    if claim.execution_id is None:
-        return None
-    execution = Execution(claim.execution_id, claim.job_id, worker.connection)
-    execution.worker_name = key[len(worker.redis_worker_namespace_prefix) :]
-    return execution
+def _guarded(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """The same exception handler, which does not keep a job from being looked after by raising."""
+
+    def call(job: Job, *exc_info: Any) -> Any:
+        try:
+            return handler(job, *exc_info)
+        except Exception:  # noqa: BLE001 - the application's
+            _log.exception("Job %s: exception handler %r failed", job.id, handler)
+            return None
+
+    return call
+
+
+def _forgiving(job_class: type[Job]) -> type[Job]:
+    """A class of jobs whose failure callbacks may raise. RQ 3 has that by itself."""
+    if not hasattr(job_class, "execute_failure_callback"):
+        return job_class
+
+    class Forgiving(job_class):  # type: ignore[misc, valid-type]
+        def execute_failure_callback(self, *args: Any) -> None:
+            try:
+                super().execute_failure_callback(*args)
+            except Exception:  # noqa: BLE001 - the application's; it has been logged
+                pass
+
+    return Forgiving

@@ -8,25 +8,22 @@ that makes that one. So whoever looks after a dead worker knows what it had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rq.exceptions import DequeueTimeout
 from rq.utils import as_text
 
 if TYPE_CHECKING:
+    import rq
     from redis import Redis
-
-_KEY = "{}:claim"
-
-_holder: ContextVar[str | None] = ContextVar("holder", default=None)
+    from redis.client import Pipeline
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a worker has in hand.
+    """What a worker has in hand, or had last.
 
     Attributes:
         queue_key: where the job comes from.
@@ -37,53 +34,53 @@ class Claim:
     job_id: str
     execution_id: str | None
 
-    @property
-    def intermediate_key(self) -> str:
-        """The key of the list where RQ keeps the job until it is started."""
-        return f"{self.queue_key}:intermediate"
-
 
 def key_of(worker_key: str) -> str:
     """The key of a worker's claim."""
-    return _KEY.format(worker_key)
+    return f"{worker_key}:claim"
 
 
-@contextmanager
-def claiming(worker_key: str) -> Iterator[None]:
-    """What this thread takes meanwhile is claimed for the worker."""
-    token = _holder.set(worker_key)
-    try:
-        yield
-    finally:
-        _holder.reset(token)
+def intermediate_of(queue_key: str) -> str:
+    """The key of the list where RQ keeps what was taken off a queue until it is started."""
+    return f"{queue_key}:intermediate"
 
 
-def is_claiming() -> bool:
-    """Whether what is taken now is claimed for a worker."""
-    return _holder.get() is not None
+def claiming(queue_class: type[rq.Queue], worker_key: str) -> type[rq.Queue]:
+    """A class of queues like this one, which claims for a worker what it takes."""
+
+    def lpop(
+        cls: type, queue_keys: Sequence[str], timeout: int | None, connection: Redis | None = None
+    ) -> Any:
+        if connection is None or timeout == 0:
+            return queue_class.lpop(queue_keys, timeout, connection=connection)
+        taken = _take(connection, key_of(worker_key), queue_keys, timeout)
+        if taken is None and timeout is not None:
+            raise DequeueTimeout(timeout, queue_keys)
+        return taken
+
+    def lmove(cls: type, connection: Redis, queue_key: str, timeout: int | None) -> Any:
+        if timeout == 0:
+            return queue_class.lmove(connection, queue_key, timeout)
+        return lpop(cls, [queue_key], timeout, connection)
+
+    members = {
+        "__module__": queue_class.__module__,
+        "__qualname__": queue_class.__qualname__,
+        "lpop": classmethod(lpop),
+        "lmove": classmethod(lmove),
+    }
+    return type(queue_class.__name__, (queue_class,), members)
 
 
-def take(connection: Redis, queue_keys: Sequence[str], timeout: float | None) -> Any:
-    """The key of a queue, and the job that is taken from it; None: there is none.
-
-    Parameters:
-        timeout: seconds to wait for one; None: not at all.
-    """
-    holder = _holder.get()
-    assert holder is not None, "nobody claims"
+def _take(connection: Redis, holder: str, queue_keys: Sequence[str], timeout: float | None) -> Any:
     if timeout is None:
-        return connection.execute_command("EQUEUE.CLAIM", key_of(holder), *queue_keys)
-    return connection.execute_command("EQUEUE.BLCLAIM", key_of(holder), *queue_keys, timeout)
+        return connection.execute_command("EQUEUE.CLAIM", holder, *queue_keys)
+    return connection.execute_command("EQUEUE.BLCLAIM", holder, *queue_keys, timeout)
 
 
-def note_execution(
-    pipeline: Any, worker_key: str, queue_key: str, job_id: str, execution_id: str
-) -> None:
-    """Note in a transaction that the worker's job has an execution."""
-    pipeline.hset(
-        key_of(worker_key),
-        mapping={"queue": queue_key, "job": job_id, "execution": execution_id},
-    )
+def note_execution(pipeline: Pipeline, worker_key: str, execution_id: str) -> None:
+    """Note in a transaction that the claimed job has an execution."""
+    pipeline.hset(key_of(worker_key), "execution", execution_id)
 
 
 def read(connection: Redis, worker_key: str) -> Claim | None:

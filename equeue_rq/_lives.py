@@ -77,6 +77,10 @@ class Life:
             os.set_inheritable(number, False)
             os.environ.pop(_SPAWNED, None)
 
+    def hand_on_no_longer(self) -> None:
+        """Do not share it with what is forked from now on."""
+        self._handed_on_by = None
+
     def leave_in_child(self) -> None:
         """Close it in a child that was not meant to share it."""
         if self._handed_on_by != threading.get_ident():
@@ -84,11 +88,14 @@ class Life:
 
 
 def keep_from_children() -> None:
-    """In a spawned horse: what it spawns in its turn does not share its worker's life."""
+    """In a horse: what it forks or spawns in its turn does not share its worker's life."""
+    for life in list(_held):
+        life.hand_on_no_longer()
     number = os.environ.pop(_SPAWNED, None)
     if number is not None:
         with suppress(OSError, ValueError):
             os.set_inheritable(int(number), False)
+            _inherited.append(Descriptor(int(number), "rb+"))
 
 
 def begin(store: str, db: int, key: str) -> Life | None:
@@ -164,10 +171,15 @@ def _locked(path: str, flags: int) -> Descriptor | None:
 
 _held: weakref.WeakSet[Life] = weakref.WeakSet()
 
+_inherited: list[Descriptor] = []
+"""In a spawned horse: the file of its worker."""
+
 
 def _leave_in_child() -> None:
     for life in list(_held):
         life.leave_in_child()
+    while _inherited:
+        _inherited.pop().close()
 
 
 os.register_at_fork(after_in_child=_leave_in_child)

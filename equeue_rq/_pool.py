@@ -6,7 +6,7 @@ from typing import Any
 
 import rq.worker_pool
 
-from equeue_rq._paths import Location, accepts_paths
+from equeue_rq._paths import Location, accepts_paths, as_connection
 from equeue_rq._workers import Worker
 
 
@@ -24,4 +24,4 @@ class WorkerPool(rq.worker_pool.WorkerPool):
         worker_class: Any = Worker,
         **options: Any,
     ) -> None:
-        super().__init__(queues, connection, num_workers, worker_class, **options)  # type: ignore[arg-type]
+        super().__init__(queues, as_connection(connection), num_workers, worker_class, **options)

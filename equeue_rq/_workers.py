@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 import rq
 import rq.job
 import rq.worker
-from rq.worker import WorkerStatus
 
 from equeue_rq import _burial as burial
 from equeue_rq import _claims as claims
 from equeue_rq import _lives as lives
-from equeue_rq._address import Address
 from equeue_rq._connection import LMDBConnection
 from equeue_rq._paths import accepts_paths
-from equeue_rq._queue import Queue
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -39,26 +36,12 @@ class _Watching(Base):
     """
 
     _life: lives.Life | None = None
-    _preparing: rq.job.Job | None = None
+    _preparing = False
+    _starting: str | None = None
+    _taken_from: str | None = None
+    _started: str | None = None
+    _unburied: dict[str, float] | None = None
     _watcher: _Watcher | None = None
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if kwargs.get("queue_class") in (None, rq.Queue, "rq.Queue", "rq.queue.Queue"):
-            kwargs["queue_class"] = Queue
-        super().__init__(*args, **kwargs)
-
-    def validate_queues(self) -> None:
-        """Refuse what is no queue.
-
-        Raises:
-            TypeError: one of them is none.
-        """
-        if self.queue_class is not Queue:
-            super().validate_queues()  # type: ignore[no-untyped-call]
-            return
-        for queue in self.queues:
-            if not isinstance(queue, rq.Queue):
-                raise TypeError(f"{queue} is neither a queue nor the name of one")
 
     # Its life
 
@@ -70,7 +53,7 @@ class _Watching(Base):
         """
         store = _store_of(self.connection)
         if store is not None:
-            burial.bury_dead(self, *store)
+            self.bury_dead(*store)
             self._life = lives.begin(*store, self.key)
         try:
             super().register_birth()  # type: ignore[no-untyped-call]
@@ -80,20 +63,18 @@ class _Watching(Base):
             raise
 
     def register_death(self) -> None:
-        """Tell that it ends. A job that it has taken and not started goes back to where it was."""
-        if self._life is None:
+        """Tell that it ends. A job that was started and has not ended, as after a cold shutdown, is left to
+        who looks for killed workers.
+        """
+        life, self._life = self._life, None
+        if life is None:
             super().register_death()  # type: ignore[no-untyped-call]
             return
-        claim = claims.read(self.connection, self.key)
-        if claim is not None:
-            burial.put_back(self, self.key, claim)
-        # What was started and has not ended, as by a cold shutdown, another worker looks after.
-        unfinished = burial.has_started(self, self.key)
+        unfinished = burial.has_started(self)
         if not unfinished:
             self.connection.delete(claims.key_of(self.key))
         super().register_death()  # type: ignore[no-untyped-call]
-        self._life.end(mourned=not unfinished)
-        self._life = None
+        life.end(mourned=not unfinished)
 
     def subscribe(self) -> None:
         """Listen to commands, and look for killed workers, both in threads."""
@@ -109,37 +90,81 @@ class _Watching(Base):
             self._watcher.stop()
         super().unsubscribe()  # type: ignore[no-untyped-call]
 
+    def bury_dead(self, store: str, db: int) -> None:
+        """Look after workers that were killed.
+
+        Parameters:
+            store: the store's directory.
+            db: the number of the database.
+        """
+        if self._unburied is None:
+            self._unburied = {}
+        burial.bury_dead(self, store, db, self._unburied)
+
     # What it has in hand
 
     def dequeue_job_and_maintain_ttl(self, *args: Any, **kwargs: Any) -> Any:
         """The next job and its queue, which the worker has in hand from then on; None: there is none."""
-        if _store_of(self.connection) is None:
+        if self._life is None:
             return super().dequeue_job_and_maintain_ttl(*args, **kwargs)
-        with claims.claiming(self.key):
+        usual = self.queue_class
+        self.queue_class = claims.claiming(usual, self.key)
+        try:
             return super().dequeue_job_and_maintain_ttl(*args, **kwargs)
+        except BaseException:  # a signal to stop, say, as a job came
+            burial.put_back(self)
+            raise
+        finally:
+            self.queue_class = usual
+
+    def execute_job(self, job: rq.job.Job, queue: rq.Queue) -> None:
+        """Run a job."""
+        self._taken_from = queue.key
+        try:
+            super().execute_job(job, queue)
+        except BaseException:
+            if self._life is not None:
+                burial.put_back(self)
+            raise
 
     def prepare_execution(self, job: rq.job.Job) -> Execution:
         """Make the job's execution, which the worker has in hand from then on."""
-        self._preparing = job
+        self._preparing = self._life is not None
         try:
             return super().prepare_execution(job)
         finally:
-            self._preparing = None
+            self._preparing = False
 
     def set_state(self, state: str, pipeline: Pipeline | None = None) -> None:
-        """Show what it does. In the transaction that makes an execution, it is noted as in hand."""
+        """Show what it does. In the transaction that makes an execution, that is noted as in hand."""
         super().set_state(state, pipeline)
-        job, execution = self._preparing, self.execution if self._preparing else None
-        if job is None or execution is None or pipeline is None or state != WorkerStatus.BUSY:
-            return
-        queue_key = rq.Queue.redis_queue_namespace_prefix + job.origin
-        claims.note_execution(pipeline, self.key, queue_key, job.id, execution.id)
+        if self._preparing and pipeline is not None and self.execution is not None:
+            claims.note_execution(pipeline, self.key, self.execution.id)
 
-    def prepare_job_execution(
-        self, job: rq.job.Job, remove_from_intermediate_queue: bool = False
+    def prepare_job_execution(self, job: rq.job.Job, *args: Any, **kwargs: Any) -> None:
+        """Make the job known as started."""
+        self._starting = job.id
+        try:
+            super().prepare_job_execution(job, *args, **kwargs)
+        finally:
+            self._starting = None
+        self._started = job.id
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
+        """Tell that it lives. In the transaction that makes a job known as started, the job leaves the
+        intermediate queue: RQ sees to that for a worker of one queue only.
+        """
+        super().heartbeat(timeout, pipeline)
+        if self._starting and pipeline is not None and self._taken_from:
+            pipeline.lrem(claims.intermediate_of(self._taken_from), 1, self._starting)
+
+    def cleanup_execution(
+        self, job: rq.job.Job, pipeline: Pipeline, *args: Any, **kwargs: Any
     ) -> None:
-        """Make the job known as started. What is claimed was in the intermediate queue, of whatever queue."""
-        super().prepare_job_execution(job, remove_from_intermediate_queue=True)
+        """Delete a job's execution, and what stands for it if it was killed before it had started."""
+        super().cleanup_execution(job, pipeline, *args, **kwargs)
+        if self._taken_from and self._started != job.id:
+            pipeline.lrem(claims.intermediate_of(self._taken_from), 1, job.id)
 
     # The horse
 
@@ -158,6 +183,7 @@ class _Watching(Base):
     def main_work_horse(self, job: rq.job.Job, queue: rq.Queue) -> None:
         """Run the job, and end the process."""
         lives.keep_from_children()
+        self._taken_from = queue.key
         super().main_work_horse(job, queue)
 
 
@@ -176,8 +202,8 @@ class _Watcher(threading.Thread):
             if worker is None:
                 return
             try:
-                burial.bury_dead(worker, *self._store)
-            except Exception:
+                worker.bury_dead(*self._store)
+            except BaseException:
                 worker.log.exception("Worker %s: looking for killed workers failed", worker.name)
             del worker
 
@@ -191,10 +217,11 @@ class _Watcher(threading.Thread):
 def _store_of(connection: Redis) -> tuple[str, int] | None:
     """Directory and database of a connection to a store; None: it leads elsewhere."""
     pool = connection.connection_pool
-    address = pool.connection_kwargs.get("connection_pool")
-    if isinstance(address, Address) and issubclass(pool.connection_class, LMDBConnection):
-        return address.path, pool.connection_kwargs.get("db", 0)
-    return None
+    if not issubclass(pool.connection_class, LMDBConnection):
+        return None
+    # It is not opened.
+    made = pool.connection_class(**pool.connection_kwargs)
+    return made.address.path, made.db
 
 
 @accepts_paths

@@ -79,15 +79,19 @@ TESTS = {
 _ALONE = {"test_worker.py", "test_spawn_worker.py"}
 # With the first of them, RQ's tests run slow ones too; with the second, those with TLS.
 _SLOW, _TLS = "RUN_SLOW_TESTS_TOO", "RUN_SSL_TESTS"
+_WORKERS = "EQUEUE_UPSTREAM_WORKERS"
 
 
-def way(version: str, *, control: bool = False, slow: bool = False) -> _runs.Way:
+def way(
+    version: str, *, control: bool = False, slow: bool = False, workers: bool = False
+) -> _runs.Way:
     """How to run them.
 
     Parameters:
         version: of RQ.
         control: on redis-py's own connection and a real server, to test the fixtures.
         slow: with the slow ones.
+        workers: with the workers of `equeue_rq` in place of RQ's.
     """
     skipped = set(_left_out.of_version("rq", version))
     never = {test for test in skipped if test.endswith("_force_death")}
@@ -96,7 +100,7 @@ def way(version: str, *, control: bool = False, slow: bool = False) -> _runs.Way
 
     @contextlib.contextmanager
     def environment(directory: Path) -> Iterator[dict[str, str]]:
-        variables = {_SLOW: "1" if slow else "", _TLS: ""}
+        variables = {_SLOW: "1" if slow else "", _TLS: "", _WORKERS: "1" if workers else ""}
         if control:
             with redis_server(directory) as port:
                 yield {"EQUEUE_UPSTREAM_PORT": str(port), **variables}

@@ -39,6 +39,15 @@ def suite(
 
 
 @pytest.fixture(scope="module")
+def workers(
+    tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[_runs.Suite]:
+    files = _runs.wanted(request, test_file_with_our_workers.__name__)
+    directory = tmp_path_factory.mktemp("workers")
+    yield from _running(_runs.Suite(tests, directory, files, _rq.way(VERSION, workers=True)))
+
+
+@pytest.fixture(scope="module")
 def slow(
     tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[_runs.Suite]:
@@ -72,6 +81,14 @@ def test_each_file_of_the_archive_is_run(tests: Path) -> None:
 def test_file(suite: _runs.Suite, file: str, request: pytest.FixtureRequest) -> None:
     report = suite.report(file)
     _runs.tell(request, f"RQ {VERSION}", report)
+    assert report.failed == [], report.output
+    assert report.passed + report.left_out == TESTS[file]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("file", TESTS)
+def test_file_with_our_workers(workers: _runs.Suite, file: str) -> None:
+    report = workers.report(file)
     assert report.failed == [], report.output
     assert report.passed + report.left_out == TESTS[file]
 

@@ -1,7 +1,8 @@
 """Put the store in the place of a Redis server, in each Python process of a run of RQ's tests.
 
 They say `Redis()`, and so do the processes that they start: redis-py's plain connection, which would go to
-a server on this machine, is exchanged for one to the store. Database numbers stay what they are.
+a server on this machine, is exchanged for one to the store. Database numbers stay what they are. If
+EQUEUE_UPSTREAM_WORKERS is set, RQ's workers are exchanged for those of `equeue_rq`, too.
 """
 
 from __future__ import annotations
@@ -48,4 +49,17 @@ def _install(connection: type) -> None:
         )
 
 
+def _install_workers() -> None:
+    import rq.worker
+
+    import equeue_rq
+
+    for name in ("Worker", "SimpleWorker", "SpawnWorker"):
+        for module in (rq, rq.worker):
+            if hasattr(module, name):
+                setattr(module, name, getattr(equeue_rq, name))
+
+
 _install(_StoreConnection if _STORE else _ServerConnection)
+if os.environ.get("EQUEUE_UPSTREAM_WORKERS"):
+    _install_workers()

@@ -9,7 +9,7 @@ ARGS ?=
 .PHONY: help .venv demo test torture lint format types bench docs wheel clean
 
 help:
-	@echo "make demo     run producers and workers on real stores, also of Dramatiq; some are killed in mid-job"
+	@echo "make demo     run producers and workers on real stores, also of Dramatiq and RQ; some are killed in mid-job"
 	@echo "make test     run the tests              (ARGS='-k name' passes options to pytest)"
 	@echo "make torture  run the long crash tests   (minutes)"
 	@echo "make lint     ruff: rules and format     make format  apply them"
@@ -33,7 +33,7 @@ $(VENV)/.runtime: pyproject.toml
 	  echo "'$(PYTHON) -m venv' failed. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo 'Installing into $(VENV): equeue and what it needs'
 	@$(PIP) install --upgrade 'pip>=25.1'
-	@$(PIP) install --editable '.[dramatiq]'
+	@$(PIP) install --editable '.[dramatiq,rq]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
@@ -55,6 +55,8 @@ demo: $(VENV)/.runtime
 	$(BIN)/python -m equeue_core.demo
 	@echo
 	$(BIN)/python -m equeue_dramatiq.demo
+	@echo
+	$(BIN)/python -m equeue_rq.demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(ARGS)

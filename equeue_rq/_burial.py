@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from rq.executions import Execution, ExecutionRegistry
@@ -171,6 +172,8 @@ class _Taken:
             if not is_held or (is_wanted and not is_listed):
                 return False
             pipeline.lrem(held, 1, self._claim.job_id)
+            # RQ fails a job that is there a minute after it was first seen there.
+            pipeline.delete(f"{held}:first_seen:{self._claim.job_id}")
             if is_wanted:
                 pipeline.lpush(self._claim.queue_key, self._claim.job_id)
             self._forget_execution(pipeline)
@@ -236,29 +239,33 @@ def _maintaining(queue: Queue, may_meet: bool) -> Iterator[bool]:
         yield False
 
 
-def _guarded(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """The same exception handler, which does not keep a job from being looked after by raising."""
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same callback or exception handler, which keeps no job from being looked after by raising."""
 
-    def call(job: Job, *exc_info: Any) -> Any:
+    def call(job: Job, *args: Any) -> Any:
         try:
-            return handler(job, *exc_info)
-        except Exception:  # noqa: BLE001 - the application's
-            _log.exception("Job %s: exception handler %r failed", job.id, handler)
+            return function(job, *args)
+        except (Exception, SystemExit):  # noqa: BLE001 - the application's
+            _log.exception("Job %s: %r failed", job.id, function)
             return None
 
     return call
 
 
 def _forgiving(job_class: type[Job]) -> type[Job]:
-    """A class of jobs whose failure callbacks may raise. RQ 3 has that by itself."""
-    if not hasattr(job_class, "execute_failure_callback"):
-        return job_class
+    """A class of jobs whose failure callbacks may raise, or be missing here."""
 
     class Forgiving(job_class):  # type: ignore[misc, valid-type]
-        def execute_failure_callback(self, *args: Any) -> None:
+        @property
+        def failure_callback(self) -> Callable[..., Any] | None:
             try:
-                super().execute_failure_callback(*args)
-            except Exception:  # noqa: BLE001 - the application's; it has been logged
-                pass
+                callback: Callable[..., Any] | None = super().failure_callback
+            except Exception:  # noqa: BLE001 - the application's
+                _log.exception("Job %s: no failure callback", self.id)
+                return None
+            # RQ refuses coroutine functions.
+            if callback is None or iscoroutinefunction(callback):
+                return callback
+            return _guarded(callback)
 
     return Forgiving

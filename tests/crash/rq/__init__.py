@@ -1,0 +1,1 @@
+"""Crash tests of the RQ adapter: real `rq` commands, real signals."""

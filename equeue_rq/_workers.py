@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from redis.client import Pipeline
     from rq.executions import Execution
 
+    from equeue_rq._paths import Location
+
     Base = rq.Worker
 else:
     Base = object
@@ -42,6 +44,17 @@ class _Watching(Base):
     _started: str | None = None
     _unburied: dict[str, float] | None = None
     _watcher: _Watcher | None = None
+
+    if TYPE_CHECKING:  # what `accepts_paths` makes of it
+
+        def __init__(
+            self,
+            queues: Any,
+            name: str | None = None,
+            *args: Any,
+            connection: Location | None = None,
+            **options: Any,
+        ) -> None: ...
 
     # Its life
 

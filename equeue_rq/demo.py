@@ -1,4 +1,4 @@
-"""What ``make demo`` runs for RQ: a producer as it always was, the ``rq`` command, a horse and a worker killed."""
+"""What ``make demo`` runs for RQ: a producer, the ``rq`` command, a work horse and a worker killed."""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ def test_a_queue_takes_a_path(path: str) -> None:
     assert equeue_rq.Queue.all(connection=path) == [queue]
     assert equeue_rq.Queue.from_queue_key("rq:queue:default", path) == queue
     taken = equeue_rq.Queue.dequeue_any([queue], None, path)
-    assert taken is not None and taken[0].id == job.id
+    assert taken is not None
+    assert taken[0].id == job.id
 
 
 def test_a_job_takes_a_path(path: str) -> None:

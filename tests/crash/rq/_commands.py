@@ -6,7 +6,7 @@ import itertools
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .. import _command as command
 from .._procs import wait_until
@@ -68,6 +68,14 @@ class Command(command.Command):
         """Have it end after what it does just now."""
         self.signal(signal.SIGTERM)
         assert self.ended() == 0
+
+
+def kill_together(commands: Sequence[Command]) -> None:
+    """Kill several, none of which sees that another one is dead."""
+    for each in commands:
+        each.signal(signal.SIGSTOP)
+    for each in commands:
+        each.kill_session()
 
 
 Starter = Callable[..., Command]

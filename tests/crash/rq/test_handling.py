@@ -12,7 +12,7 @@ from rq.serializers import JSONSerializer
 from .._procs import wait_until
 from .._watch import Gate, Watch
 from ._application import JOBS, Application
-from ._commands import Starter
+from ._commands import Starter, kill_together
 
 
 def handler(function: str) -> tuple[str, str]:
@@ -44,8 +44,7 @@ def test_what_raises_keeps_no_job_from_being_handled(
         )
     watch.wait("start", count=2)
     observer = start(*handler(on_exception)).up() if raising == "both" else None
-    for victim in victims:
-        victim.kill_session()
+    kill_together(victims)
     gate.open()
     if observer is None:
         observer = start(*handler(on_exception)).up()

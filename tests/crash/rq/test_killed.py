@@ -14,7 +14,7 @@ from rq import Retry
 from .._procs import wait_until
 from .._watch import Gate, Watch, stopped
 from ._application import Application
-from ._commands import Command, Starter
+from ._commands import Command, Starter, kill_together
 
 FORKING = ["Worker", "SpawnWorker"]
 """Workers with a horse."""
@@ -199,8 +199,7 @@ def test_many_that_look_do_not_do_it_twice(
     watch.wait("start", count=len(jobs))
     observers = [start().up() for _ in range(4)]
     other_gate.shut()
-    for victim in victims:
-        victim.kill_session()
+    kill_together(victims)
     # Each callback holds up who does it, so each of them looks after one.
     watch.wait("callback", count=len(jobs))
     other_gate.open()

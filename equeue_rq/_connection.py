@@ -285,9 +285,9 @@ class LMDBConnection(ConnectionInterface):
         try:
             if session is None:
                 raise ConnectionLost("the connection was closed")
-            for reply in execute_all(session, command):
+            for replies in execute_all(session, command):
                 done = True
-                session.replies.append(reply)
+                session.replies.extend(replies)
                 session.space.wake()  # another thread may be reading
         except TimedOut:
             self.disconnect()
@@ -351,11 +351,14 @@ class LMDBConnection(ConnectionInterface):
             redis.exceptions.TimeoutError: there is nothing in time.
             redis.exceptions.ConnectionError: the connection was ended.
         """
-        limit = timeout if isinstance(timeout, (int, float, type(None))) else self._socket_timeout
+        session, shaper = self._session, self._shaper
         try:
             while True:
-                reply = self._receive(limit)
-                response = self._shaper.shape(reply, not disable_decoding)
+                if session is not None and session.replies:
+                    reply = session.replies.popleft()
+                else:
+                    reply = self._receive(timeout)
+                response = shaper.shape(reply, bytes if disable_decoding else shaper.decode)
                 if type(reply) is not Push or self.protocol == 2:
                     break
                 response = self._show_push(response)
@@ -374,14 +377,13 @@ class LMDBConnection(ConnectionInterface):
                 del response  # no cycle of references
         return response
 
-    def _receive(self, timeout: float | None) -> Reply:
+    def _receive(self, timeout: Any) -> Reply:
+        limit = timeout if isinstance(timeout, (int, float, type(None))) else self._socket_timeout
         session = self._session
         if session is None:
             raise ConnectionError("the connection is closed")
-        if session.replies:
-            return session.replies.popleft()
         try:
-            return next_reply(session, timeout)
+            return next_reply(session, limit)
         except NothingToRead:
             raise TimeoutError(f"Timeout reading from {self.host}") from None
         except (EQueueError, Disconnected) as error:

@@ -19,6 +19,9 @@ _SUBSCRIBING = frozenset(
     prefix + word for prefix in ("", "P", "S") for word in ("SUBSCRIBE", "UNSUBSCRIBE")
 )
 _WHILE_SUBSCRIBED = _SUBSCRIBING | {"PING", "QUIT", "RESET"}
+_REFUSED_INSIDE = _NEVER_INSIDE | _SUBSCRIBING
+_APART = _NEVER_QUEUED | _REFUSED_INSIDE
+"""What is not run among the commands of a transaction."""
 _TOGETHER = 256
 """Commands of a pipeline that share a transaction at most."""
 
@@ -49,37 +52,38 @@ def execute(session: Session, words: list[bytes]) -> Reply:
     return reply
 
 
-def execute_all(session: Session, commands: list[list[bytes]]) -> Iterator[Reply]:
-    """The answers to commands that were sent at once, each when it is there, refusals as values.
+def execute_all(session: Session, commands: list[list[bytes]]) -> Iterator[Sequence[Reply]]:
+    """The answers to commands that were sent at once, refusals as values: one or several at a time, as soon
+    as they are there.
 
     Raises:
         TimedOut, Disconnected, EQueueError: as for `execute`; those before were run.
     """
-    queued = _whole_transaction(session, commands) if len(commands) > 2 else None
+    if len(commands) == 1:
+        yield _replies(session, commands[0])
+        return
+    queued = _whole_transaction(session, commands)
     if queued is not None:
-        reply = _exec(session, queued)
-        yield from [OK, *[QUEUED] * len(queued), reply]
+        yield [OK, *[QUEUED] * len(queued), _exec(session, queued)]
         return
     position = 0
     while position < len(commands):
-        batch = _batch(session, commands, position) if len(commands) > 1 else ()
+        batch = _batch(session, commands, position)
         if len(batch) > 1:
-            yield from _run_batch(session, batch)
+            yield _run_batch(session, batch)
             position += len(batch)
-            continue
-        reply = _value(session, commands[position])
-        if type(reply) is Several:
-            yield from reply.replies
         else:
-            yield reply
-        position += 1
+            yield _replies(session, commands[position])
+            position += 1
 
 
-def _value(session: Session, words: list[bytes]) -> Reply:
+def _replies(session: Session, words: list[bytes]) -> Sequence[Reply]:
+    """The answers to one command; there may be several."""
     try:
-        return execute(session, words)
+        reply = execute(session, words)
     except CommandError as error:
-        return error
+        return (error,)
+    return reply.replies if type(reply) is Several else (reply,)
 
 
 def _run(session: Session, command: Command, args: list[bytes]) -> Reply:
@@ -97,7 +101,7 @@ def _allow(session: Session, command: Command) -> None:
             f"ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
             "are allowed in this context"
         )
-    if session.queued is not None and command.name in _NEVER_INSIDE | _SUBSCRIBING:
+    if session.queued is not None and command.name in _REFUSED_INSIDE:
         raise CommandError(f"ERR Command '{command.name.lower()}' not allowed inside a transaction")
 
 
@@ -116,14 +120,17 @@ def _whole_transaction(session: Session, commands: list[list[bytes]]) -> list[Qu
     """What is between MULTI and EXEC, if that is all there is and nothing in it is refused."""
     if session.queued is not None or commands[0] != [b"MULTI"] or commands[-1] != [b"EXEC"]:
         return None
-    try:
-        queued = [find(words) for words in commands[1:-1]]
-        for command, _ in queued:
+    queued = []
+    for words in commands[1:-1]:
+        try:
+            command, args = find(words)
             _allow(session, command)
-    except CommandError:
-        return None
-    apart = _NEVER_QUEUED | _NEVER_INSIDE | _SUBSCRIBING
-    return None if any(command.name in apart for command, _ in queued) else queued
+        except CommandError:
+            return None
+        if command.name in _APART:
+            return None
+        queued.append((command, args))
+    return queued
 
 
 def _exec(session: Session, queued: list[Queued]) -> Reply:
@@ -151,6 +158,6 @@ def _batch(session: Session, commands: list[list[bytes]], position: int) -> list
     return batch
 
 
-def _run_batch(session: Session, batch: Sequence[Queued]) -> list[Reply]:
-    replies = session.during(batch[-1][0].name, lambda: together(session, batch))
-    return [replies] * len(batch) if isinstance(replies, CommandError) else list(replies)
+def _run_batch(session: Session, batch: Sequence[Queued]) -> Sequence[Reply]:
+    replies: Sequence[Reply] = session.during(batch[-1][0].name, lambda: together(session, batch))
+    return [replies] * len(batch) if isinstance(replies, CommandError) else replies

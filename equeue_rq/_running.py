@@ -164,20 +164,22 @@ def together(
         EQueueError: the store is closed, or refuses the transaction.
     """
     run = partial(_run_together, session, session.db, queued, watched)
-    if any("script" in command.flags for command, _ in queued):
+    flags = frozenset[str]().union(*[command.flags for command, _ in queued])
+    if "script" in flags:
         _lua.prepare()
-    if any(command.writes for command, _ in queued):
-        sum_of_adds = sum(adds(command, args) for command, args in queued)
+    if "write" in flags:
+        sum_of_adds = sum(adds(*each) for each in queued) if "adds" in flags else 0
         outcome = commit(session, partial(run, True), sum_of_adds)
     else:
         outcome = session.space.read(partial(run, False))
     if not isinstance(outcome, tuple):
         return outcome
     replies, session.db = outcome
-    for number, (command, args) in enumerate(queued):
-        # Those that concern the connection, once: transactions may be run again.
-        if "connection" in command.flags and command.name != "SELECT":
-            replies[number] = run_one(_NO_DB, session, command, args)
+    if "connection" in flags:
+        for number, (command, args) in enumerate(queued):
+            # Those that concern the connection, once: transactions may be run again.
+            if "connection" in command.flags and command.name != "SELECT":
+                replies[number] = run_one(_NO_DB, session, command, args)
     return replies
 
 
@@ -196,13 +198,13 @@ def _run_together(
     replies: list[Reply] = []
     for command, args in queued:
         reply: Reply = None
-        if command.name == "SELECT":
+        if "connection" not in command.flags:
+            reply = run_one(db, session, command, args)
+        elif command.name == "SELECT":
             reply = run_one(db, session, command, args)
             if not isinstance(reply, CommandError):
                 db = db.other(int(args[0]))
-        elif "connection" not in command.flags:
-            reply = run_one(db, session, command, args)
-        replies.append(reply.otherwise if isinstance(reply, Blocked) else reply)
+        replies.append(reply.otherwise if type(reply) is Blocked else reply)
     return replies, db.number
 
 

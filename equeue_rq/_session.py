@@ -197,7 +197,7 @@ class Session:
         if self._closed:
             raise Disconnected("the connection was closed")
         place = self._place
-        if place is None or not self.is_called():
+        if place is None or place.calls == self._calls:
             return None
         self._calls = place.calls
         message = clients.heard(self.client.id, place.called())

@@ -15,6 +15,7 @@ _SETS_ARE_SETS = not hasattr(redis.connection, "ConnectionInterface")
 """redis-py before 5.1 makes a set of RESP3's set; later ones a list."""
 
 Decode = Callable[[bytes], Any]
+"""`bytes` itself leaves them as they are, and makes bytes of a `Status`."""
 ParseError = Callable[[str], Exception]
 
 
@@ -25,14 +26,15 @@ class Shaper:
         protocol: 2 or 3.
         encoder: decodes bytes, if its client wants that.
         parse_error: makes redis-py's error of a text.
+
+    Attributes:
+        decode: decodes bytes, or leaves them as they are.
     """
 
     def __init__(self, protocol: int, encoder: Encoder, parse_error: ParseError) -> None:
-        self._decode: Decode = encoder.decode if encoder.decode_responses else _as_it_is
+        self.decode: Decode = encoder.decode if encoder.decode_responses else bytes
         self._parse_error = parse_error
         self._shapes: dict[type, Callable[[Any, Decode], Any]] = {
-            bytes: lambda reply, decode: decode(reply),
-            Status: lambda reply, decode: decode(bytes(reply)),
             list: self._list,
             Push: self._list,
             Members: self._list,
@@ -66,16 +68,16 @@ class Shaper:
             frozenset: self._list,
         }
 
-    def shape(self, reply: Reply, decode: bool) -> Any:
+    def shape(self, reply: Reply, decode: Decode) -> Any:
         """The answer for the client; errors are values.
 
         Parameters:
-            decode: as the client has it; otherwise bytes stay bytes.
+            decode: the client's own `decode`; or ``bytes``: they stay bytes.
         """
-        return self._shape(reply, self._decode if decode else _as_it_is)
-
-    def _shape(self, reply: Reply, decode: Decode) -> Any:
-        shape = self._shapes.get(type(reply))
+        kind = type(reply)
+        if kind is bytes or kind is Status:
+            return decode(reply)
+        shape = self._shapes.get(kind)
         if shape is None:
             if not isinstance(reply, CommandError):
                 return reply  # None, an int, or what RESP3 has as it is
@@ -83,17 +85,13 @@ class Shaper:
         return shape(reply, decode)
 
     def _list(self, reply: Any, decode: Decode) -> Any:
-        return [self._shape(each, decode) for each in reply]
+        return [self.shape(each, decode) for each in reply]
 
     def _flat(self, reply: Any, decode: Decode) -> Any:
-        return [self._shape(each, decode) for pair in reply for each in pair]
+        return [self.shape(each, decode) for pair in reply for each in pair]
 
     def _map(self, reply: Any, decode: Decode) -> Any:
-        return {self._shape(key, decode): self._shape(value, decode) for key, value in reply}
+        return {self.shape(key, decode): self.shape(value, decode) for key, value in reply}
 
     def _error(self, reply: CommandError, decode: Decode) -> Exception:
         return self._parse_error(str(reply))
-
-
-def _as_it_is(raw: bytes) -> bytes:
-    return raw

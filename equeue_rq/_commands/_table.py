@@ -77,22 +77,15 @@ class Command:
         """Whether it may change something."""
         return "write" in self.flags
 
-    def check(self, args: list[bytes]) -> None:
-        """Refuse a wrong number of words.
-
-        Raises:
-            CommandError: it is wrong.
-        """
-        number = len(args) + 1 + self.name.count(" ")
-        if number != self.arity if self.arity >= 0 else number < -self.arity:
-            raise wrong_arity(self.name.replace(" ", "|"))
-
 
 COMMANDS: dict[str, Command] = {}
 """By name."""
 
-_WORDS: dict[bytes, dict[bytes, Command]] = {}
-"""By first word, then by subcommand; b"": there is none."""
+_BY_WORD: dict[bytes, Command] = {}
+"""Those that have no subcommands, by the bytes of their name."""
+
+_BY_WORDS: dict[bytes, dict[bytes, Command]] = {}
+"""All by first word, then by subcommand; b"": there is none."""
 
 
 def command(
@@ -105,7 +98,11 @@ def command(
         entered = Command(name, run, arity, frozenset(flags), keys, summary)
         COMMANDS[name] = entered
         word, _, subcommand = name.encode().partition(b" ")
-        _WORDS.setdefault(word, {})[subcommand] = entered
+        _BY_WORDS.setdefault(word, {})[subcommand] = entered
+        if list(_BY_WORDS[word]) == [b""]:
+            _BY_WORD[word] = entered
+        else:
+            _BY_WORD.pop(word, None)
         return run
 
     return enter
@@ -126,19 +123,29 @@ def find(words: list[bytes]) -> tuple[Command, list[bytes]]:
     Raises:
         CommandError: there is no such command, or the number of its arguments is wrong.
     """
-    commands = _WORDS.get(words[0]) or _WORDS.get(words[0].upper())
-    if commands is None:
-        raise unknown_command(words[0], words[1:])
-    found = commands.get(b"")
+    found = _BY_WORD.get(words[0])
     args = words[1:]
+    if found is None:
+        found, args = _find_among(words, args)
+    arity = found.arity
+    if len(words) != arity if arity >= 0 else len(words) < -arity:
+        raise wrong_arity(found.name.replace(" ", "|"))
+    return found, args
+
+
+def _find_among(words: list[bytes], args: list[bytes]) -> tuple[Command, list[bytes]]:
+    """The command, which may have subcommands, or be in small letters."""
+    commands = _BY_WORDS.get(words[0].upper())
+    if commands is None:
+        raise unknown_command(words[0], args)
+    found = commands.get(b"")
     if args and len(commands) > (found is not None):
         found = commands.get(args[0].upper())
         if found is None:
             raise unknown_subcommand(words[0], args[0])
-        args = args[1:]
-    elif found is None:
+        return found, args[1:]
+    if found is None:
         raise wrong_arity(words[0].decode("latin-1"))
-    found.check(args)
     return found, args
 
 
@@ -152,11 +159,11 @@ def integer(raw: bytes, message: str = "ERR value is not an integer or out of ra
     Raises:
         CommandError: it is none.
     """
-    digits = raw[1:] if raw[:1] == b"-" else raw
-    if not digits.isdigit() or (digits[:1] == b"0" and (len(digits) > 1 or raw[:1] == b"-")):
-        raise CommandError(message)
-    value = int(raw)
-    if not -(1 << 63) <= value < 1 << 63:
+    try:
+        value = int(raw)
+    except ValueError:
+        raise CommandError(message) from None
+    if b"%d" % value != raw or not -(1 << 63) <= value < 1 << 63:
         raise CommandError(message)
     return value
 

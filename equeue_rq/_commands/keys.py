@@ -152,7 +152,7 @@ def pexpireat(call: Call) -> Reply:
 
 
 def _expire(call: Call, unit: int, since: int) -> int:
-    conditions = _conditions(call.args[2:])
+    conditions = _conditions(call.args[2:]) if len(call.args) > 2 else _ALWAYS
     at = integer(call.args[1]) * unit
     if not -MAX_INTEGER <= at <= MAX_INTEGER - since:
         raise invalid_expiry(call.name.lower())
@@ -165,6 +165,10 @@ def _expire(call: Call, unit: int, since: int) -> int:
     else:
         call.db.expire(meta, at)
     return 1
+
+
+_ALWAYS: set[bytes] = set()
+"""No conditions."""
 
 
 def _conditions(args: list[bytes]) -> set[bytes]:

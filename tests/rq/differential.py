@@ -127,7 +127,8 @@ class StoreClient:
 
     def call_all(self, commands: list[Words]) -> list[Any]:
         """The answers to commands that are sent at once."""
-        return [self._given(reply) for reply in execute_all(self.session, commands)]
+        found = execute_all(self.session, commands)
+        return [self._given(reply) for replies in found for reply in replies]
 
     def _given(self, reply: Any) -> Any:
         return self._same(to_resp2(reply) if self.protocol == 2 else reply)
@@ -278,7 +279,13 @@ _ANY_ORDER = {
     b"ZRANDMEMBER",
 }
 _PAIRS = {b"HGETALL", b"HSCAN", b"ZSCAN"}
-_TIMES = {b"TTL": 1.0, b"PTTL": 0.001, b"EXPIRETIME": 1.0, b"PEXPIRETIME": 0.001}
+_TIMES = {
+    b"TTL": 1.0,
+    b"PTTL": 0.001,
+    b"EXPIRETIME": 1.0,
+    b"PEXPIRETIME": 0.001,
+    b"OBJECT IDLETIME": 1.0,
+}
 """What the unit of their answers is, in seconds."""
 
 UNSTABLE = frozenset({*_SCANS, *_ANY_ORDER, *_PAIRS, *_TIMES})
@@ -318,10 +325,17 @@ def _ordered(name: bytes, reply: Any) -> Any:
 
 
 def _agree(words: Words, wanted: Any, got: Any) -> bool:
-    unit = _TIMES.get(words[0].upper()) if words else None
+    unit = _unit(words)
     if unit is None or type(wanted) is not int or type(got) is not int or min(wanted, got) < 0:
         return bool(wanted == got and type(wanted) is type(got))
     return abs(wanted - got) * unit < _CLOCK_SLACK
+
+
+def _unit(words: Words) -> float | None:
+    name = words[0].upper() if words else b""
+    if name == b"OBJECT":
+        name += b" " + b"".join(words[1:2]).upper()
+    return _TIMES.get(name)
 
 
 def _agree_all(queued: list[Words], wanted: Any, got: Any) -> bool:

@@ -256,8 +256,8 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> None:
         call.db.txn.put(b"\xff\x03never", b"")
         raise Interrupted
 
-    monkeypatch.setattr(_table, "COMMANDS", dict(_table.COMMANDS))
-    monkeypatch.setattr(_table, "_WORDS", dict(_table._WORDS))
+    for name in ("COMMANDS", "_BY_WORD", "_BY_WORDS"):
+        monkeypatch.setattr(_table, name, dict(getattr(_table, name)))
     _table.command("RAISE", 1, "write")(run)
 
 

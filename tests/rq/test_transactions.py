@@ -265,7 +265,7 @@ class TestRunning:
             raise KeyError("a mistake")
 
         entry = Command("MISTAKE", err, 1, frozenset({"write"}), (0, 0, 0), "")
-        monkeypatch.setitem(_table._WORDS, b"MISTAKE", {b"": entry})
+        monkeypatch.setitem(_table._BY_WORD, b"MISTAKE", entry)
         with client.pipeline() as pipe:
             pipe.set("a", "1").execute_command("MISTAKE")
             with pytest.raises(redis.ResponseError, match="internal error: MISTAKE: KeyError"):

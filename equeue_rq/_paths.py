@@ -37,7 +37,9 @@ def connect(
         path: the store's directory, made with mode 0700 if missing, or a URL such as
             ``lmdb:///var/lib/app/data?db=0``.
         db: the number of the database, 0 to 15.
-        sync, allow_network_fs, options: as for `LMDBRedis`.
+        sync: the durability, see `equeue_core.Store`. None: the store's own, ``"full"`` for a new store.
+        allow_network_fs: open a store on a network file system all the same.
+        options: further options of redis-py's connections; see `LMDBRedis`.
 
     Raises:
         TypeError: there is no such option.

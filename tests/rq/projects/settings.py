@@ -48,5 +48,5 @@ CACHES = {
     },
 }
 RQ_QUEUES = {"default": {"USE_REDIS_CACHE": "rq"}, "high": {"USE_REDIS_CACHE": "rq"}}
-RQ = {"WORKER_CLASS": "equeue_rq.Worker", "QUEUE_CLASS": "shop.queues.Queue"}
+RQ = {"WORKER_CLASS": "equeue_rq.Worker"}
 RQ_API_TOKEN = "token"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 from redis import ConnectionPool
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from equeue_core.storage import Sync
 from equeue_rq._address import Address, parse_url
@@ -29,7 +31,10 @@ _SERVERS = frozenset({"connection_class", "parser_class"})
 
 
 class LMDBConnectionPool(ConnectionPool):
-    """A pool of `LMDBConnection`, as redis-py has them: threads may share it, and forked children."""
+    """A pool of `LMDBConnection`, as redis-py has them: threads may share it, and forked children.
+
+    It does not tell redis-py's telemetry which connections are in use: that takes as long as a command.
+    """
 
     @classmethod
     def from_url(cls, url: str, **kwargs: Any) -> Self:
@@ -46,6 +51,48 @@ class LMDBConnectionPool(ConnectionPool):
         """
         given = {**kwargs, **parse_url(url)}
         return cls(**_arguments(**{name: given[name] for name in given if name not in _SERVERS}))
+
+    def get_connection(self, *args: Any, **kwargs: Any) -> Any:
+        """An idle connection, or a new one, connected and with nothing left to be read.
+
+        Raises:
+            redis.exceptions.ConnectionError: there are too many, or the store cannot be used.
+        """
+        self._checkpid()
+        with self._lock:
+            idle = self._available_connections
+            connection = idle.pop() if idle else self.make_connection()
+            self._in_use_connections.add(connection)
+        try:
+            connection.connect()
+            if self._has_left_overs(connection):
+                connection.disconnect()
+                connection.connect()
+        except BaseException:
+            self.release(connection)
+            raise
+        return connection
+
+    def _has_left_overs(self, connection: Any) -> bool:
+        try:
+            return bool(connection.can_read()) and getattr(self, "cache", None) is None
+        except (RedisConnectionError, RedisTimeoutError):
+            return True
+
+    def release(self, connection: Any) -> None:
+        """Take a connection back."""
+        self._checkpid()
+        with self._lock:
+            in_use = self._in_use_connections
+            if (
+                connection in in_use
+                and self.owns_connection(connection)
+                and not connection.should_reconnect()
+            ):
+                in_use.remove(connection)
+                self._available_connections.append(connection)
+                return
+        super().release(connection)
 
     def __repr__(self) -> str:
         arguments = self.connection_kwargs

@@ -37,8 +37,9 @@ class TestDjango:
     def database(self, tmp_path: Path) -> None:
         run(tmp_path, "django-admin", "migrate", "--verbosity", "0", **DJANGO)
 
-    def test_queues_workers_and_the_admin_pages(self, tmp_path: Path) -> None:
-        printed = run(tmp_path, "python", "-m", "order", **DJANGO)
+    @pytest.mark.parametrize("settings", ["settings", "settings_pool"])
+    def test_queues_workers_and_the_admin_pages(self, tmp_path: Path, settings: str) -> None:
+        printed = run(tmp_path, "python", "-m", "order", DJANGO_SETTINGS_MODULE=settings)
         assert printed.splitlines() == [
             "in a transaction 0",
             "after it 1",

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from datetime import timedelta
 from importlib.util import find_spec
@@ -187,12 +188,13 @@ def packages(request: pytest.FixtureRequest) -> str:
     """A directory with the exporter and the versions of RQ and redis-py that it asks for."""
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     name = "-".join([*EXPORTER, python]).replace("=", "")
-    directory = request.config.cache.mkdir("rq-exporter") / name
+    cache = request.config.cache.mkdir("rq-exporter")
+    directory = cache / name
     if not directory.exists():
-        unfinished = directory.with_name("unfinished")
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", "--target"]
-        subprocess.run([*command, unfinished, *EXPORTER], check=True, timeout=180)
-        unfinished.rename(directory)
+        with tempfile.TemporaryDirectory(dir=cache) as unfinished:
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", "--target"]
+            subprocess.run([*command, f"{unfinished}/packages", *EXPORTER], check=True, timeout=180)
+            Path(unfinished, "packages").rename(directory)
     return str(directory)
 
 

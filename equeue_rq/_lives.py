@@ -152,12 +152,15 @@ def _start(db: int) -> str:
 
 
 def _locked(path: str, flags: int) -> Descriptor | None:
-    """The file, locked; None if somebody else has it.
+    """The file, locked; None if somebody else has it, or removes it just now.
 
     Raises:
         OSError: it cannot be opened.
     """
-    file = open_file(path, flags)
+    try:
+        file = open_file(path, flags)
+    except FileNotFoundError:
+        return None  # who made it empty and has not locked it yet meets one who tidies up
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Not one that was removed before it was locked.

@@ -74,6 +74,8 @@ class _Watching(Base):
             if self._life is not None:
                 self._life.end()
             raise
+        if store is not None and self._life is None:
+            self.log.warning("Worker %s: nobody will know at once if it is killed", self.name)
 
     def register_death(self) -> None:
         """Tell that it ends. A job that was started and has not ended, as after a cold shutdown, is left to

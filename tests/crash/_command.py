@@ -60,14 +60,17 @@ class Command:
     def kill_session(self) -> None:
         """SIGKILL to every process of the session, those of other groups, too; they are gone then."""
 
-        def killed() -> bool:
-            pids = _living(self.pid)
-            for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            return not pids
+        wait_until(
+            lambda: not self.signal_session(signal.SIGKILL), f"no process of {self.name} is left"
+        )
 
-        wait_until(killed, f"no process of {self.name} is left")
+    def signal_session(self, number: int) -> list[int]:
+        """Signal every living process of the session; which ones there were."""
+        pids = _living(self.pid)
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        return pids
 
     def ended(self) -> int:
         """Wait until the process that was started has ended; its exit status, a signal as a negative

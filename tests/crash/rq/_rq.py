@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
 
 from rq.cli import main
@@ -13,8 +15,10 @@ TEST = "EQUEUE_TEST_PROCESS"  # the test's number
 
 
 def begin() -> None:
-    """Have this process end with the test, and the processes of its pool if it makes one."""
+    """Have this process end with the test, and the processes of its pool if it makes one; SIGUSR1 has them
+    tell where they are."""
     pool, test = os.getpid(), int(os.environ[TEST])
+    faulthandler.register(signal.SIGUSR1)
     end_with(test)
     if "worker-pool" in sys.argv:
         # The pool's own children only, not their horses: those should not know of threads.

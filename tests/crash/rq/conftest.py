@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +55,24 @@ def other_gate(tmp_path: Path) -> Iterator[Gate]:
     gate.close()
 
 
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note whether the test has failed."""
+    report = yield
+    item.stash[FAILED] = report.failed
+    return report
+
+
 @pytest.fixture
-def start(application: Application, gate: Gate, other_gate: Gate) -> Iterator[Starter]:
-    """Starts commands; what is left of them is killed."""
+def start(
+    request: pytest.FixtureRequest, application: Application, gate: Gate, other_gate: Gate
+) -> Iterator[Starter]:
+    """Starts commands; what is left of them is killed, and if the test has failed, tells where it is."""
     commands: list[Command] = []
 
     def begin(*arguments: str, **options: Any) -> Command:
@@ -63,6 +80,10 @@ def start(application: Application, gate: Gate, other_gate: Gate) -> Iterator[St
         return commands[-1]
 
     yield begin
+    if request.node.stash.get(FAILED, False):
+        for command in commands:
+            command.signal_session(signal.SIGUSR1)
+        time.sleep(1)
     for command in commands:
         command.close()
     with Store(application.path) as store:

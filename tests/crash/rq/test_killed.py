@@ -103,15 +103,14 @@ def test_a_killed_workers_job_is_abandoned_at_once(
 ) -> None:
     """By RQ's rule it is retried as long as it has retries left, and has failed then."""
     workers = [start(worker_class=worker_class) for _ in range(3)]
-    for worker in workers:
+    observer = start("other")
+    for worker in (*workers, observer):
         worker.up()
     application.enqueue("hold", "job", retry=Retry(max=2))
     delays = []
     for number in range(1, 4):
         runs = watch.wait("start", "job", number)
         (victim,) = [worker for worker in workers if worker.name == runs[-1].command]
-        if number == 3:
-            observer = start().up()
         killed_at = time.monotonic()
         kill(victim, runs[-1].pid)
         if number == 3:
@@ -173,12 +172,11 @@ def test_a_worker_of_the_same_name_starts_at_once(
     assert application.traces() == []
 
 
-@pytest.mark.parametrize("worker_class", CLASSES)
 def test_a_living_workers_name_is_refused(
-    application: Application, watch: Watch, start: Starter, worker_class: str
+    application: Application, watch: Watch, start: Starter
 ) -> None:
-    first = start(worker_class=worker_class, name="only").up()
-    assert start(worker_class=worker_class, name="only").ended() == 1
+    first = start(name="only").up()
+    assert start(name="only").ended() == 1
     application.enqueue("mark", "job")
     application.wait("job")
     first.stop()
@@ -190,14 +188,16 @@ def test_many_that_look_do_not_do_it_twice(
 ) -> None:
     """Several workers are killed at once, and several others see it; callbacks take their time."""
     other_gate.open()
-    victims = [start().up() for _ in range(4)]
+    victims = [start() for _ in range(4)]
     jobs = [f"job-{number}" for number in range(len(victims))]
     for job in jobs:
         application.enqueue(
             "hold", job, retry=Retry(max=1), on_failure=application.callback("slow_on_failure")
         )
     watch.wait("start", count=len(jobs))
-    observers = [start().up() for _ in range(4)]
+    observers = [start() for _ in range(4)]
+    for observer in observers:
+        observer.up()
     other_gate.shut()
     kill_together(victims)
     # Each callback holds up who does it, so each of them looks after one.

@@ -13,11 +13,15 @@ from .._watch import Gate, Watch
 from ._application import Application
 from ._commands import Starter
 
-POOLS = ["rq worker-pool", "equeue_rq.WorkerPool"]
 
-
-@pytest.mark.parametrize("program", POOLS)
-@pytest.mark.parametrize("worker_class", ["Worker", "SimpleWorker"])
+@pytest.mark.parametrize(
+    ("program", "worker_class"),
+    [
+        ("rq worker-pool", "Worker"),
+        ("equeue_rq.WorkerPool", "Worker"),
+        ("equeue_rq.WorkerPool", "SimpleWorker"),
+    ],
+)
 def test_a_worker_of_a_pool_is_killed(
     application: Application,
     watch: Watch,

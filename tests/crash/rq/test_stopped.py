@@ -31,14 +31,11 @@ def stop_at_once(command: Command, at: Gate | None = None) -> None:
 
 @pytest.mark.parametrize("worker_class", ["", *CLASSES])
 def test_an_idle_worker_ends_at_once(
-    application: Application, watch: Watch, start: Starter, worker_class: str
+    application: Application, start: Starter, worker_class: str
 ) -> None:
     worker = start(worker_class=worker_class).up()
     worker.stop()
     assert application.traces() == []
-    application.enqueue("mark", "job")
-    assert start("--burst", worker_class=worker_class).ended() == 0
-    assert len(watch.of("end", "job")) == 1
 
 
 @pytest.mark.parametrize("worker_class", ["", *CLASSES])
@@ -112,7 +109,7 @@ def test_signals_at_any_time_leave_no_job_behind(
     application: Application, watch: Watch, start: Starter
 ) -> None:
     """Each worker is stopped as it takes jobs, runs them, or has run them."""
-    jobs = [f"job-{number}" for number in range(30)]
+    jobs = [f"job-{number}" for number in range(18)]
     left = list(jobs)
     rounds = 0
     while left:
@@ -124,6 +121,7 @@ def test_signals_at_any_time_leave_no_job_behind(
         os.kill(worker.pid, [signal.SIGTERM, signal.SIGINT][rounds // 2 % 2])
         worker.ended()
         rounds += 1
+    application.look()  # for one whom the signal killed, as it did not listen yet
     assert application.traces() == []
     assert start("--burst").ended() == 0
     application.wait(*jobs)

@@ -24,7 +24,7 @@ _SIMPLE_COUNTS = {
     connections.REDIS_FLUSHED: 500,
 }
 _FORKING_COUNT = 120
-_WITH_OURS = (connections.OFF, connections.FULL)
+_FORKING_CONTENDERS = [name for name in _SIMPLE_COUNTS if name != connections.NORMAL]
 
 
 def work_off(
@@ -58,14 +58,17 @@ def _run(session: Session) -> Result:
                 {name: measurement(name, SIMPLE, _SIMPLE_COUNTS[name]) for name in served}
             ),
         )
-        forking = {name: measurement(name, FORKING, _FORKING_COUNT) for name in served}
-        for name in _WITH_OURS:
-            if name in served:
-                forking[f"{name}, {OURS}"] = measurement(name, OURS, _FORKING_COUNT)
+        forking = {
+            name: measurement(name, FORKING, _FORKING_COUNT)
+            for name in _FORKING_CONTENDERS
+            if name in served
+        }
+        ours = f"{connections.OFF}, {OURS}"
+        if connections.OFF in served:
+            forking[ours] = measurement(connections.OFF, OURS, _FORKING_COUNT)
         forked = result.add(FORKING_TITLE, session.alternate(forking))
     result.rows += rows("worked off by SimpleWorker", simple, off=0.45, full=0.9)
     result.rows += rows("worked off by Worker", forked, off=0.9, full=0.9)
-    ours = f"{connections.OFF}, {OURS}"
     if ours in forked:
         label = f"worked off by {OURS}, off"
         if connections.REDIS in forked:

@@ -6,21 +6,16 @@ from collections.abc import Callable
 
 from benchmarks import connections, rq_jobs
 from benchmarks._children import in_child
-from benchmarks._figures import Figure, Reading, Result, Row, Target, Unit
+from benchmarks._figures import Reading, Result, Row, Target, Unit
 from benchmarks._session import Measurement, Session
 from benchmarks.connections import Address, ConnectionContender
 from benchmarks.connections._workers import FORKING, SIMPLE, fill, working
 from benchmarks.works._work import Work
 
 _PROCESSES = 4
-_SCENES = {
-    FORKING: (
-        160,
-        (connections.OFF, connections.FULL, connections.REDIS, connections.REDIS_FLUSHED),
-    ),
-    SIMPLE: (1_000, (connections.OFF, connections.REDIS)),
-}
-"""How many jobs, and who takes part, by the class of the workers."""
+_CONTENDERS = (connections.OFF, connections.REDIS)
+_COUNTS = {FORKING: 160, SIMPLE: 1_000}
+_TARGET = Target(1.2, at_least=True)
 
 
 def title(worker_class: str) -> str:
@@ -38,26 +33,17 @@ def fill_queue(ready: Callable[[], object], name: str, address: Address, count: 
 
 def _run(session: Session) -> Result:
     result = Result()
-    with connections.serving(session, _SCENES[FORKING][1]) as served:
-        for worker_class in _SCENES:
+    with connections.serving(session, _CONTENDERS) as served:
+        for worker_class in _COUNTS:
             figures = result.add(
                 title(worker_class),
                 session.alternate(_measurements(session, served, worker_class), Unit.PER_SECOND),
             )
-            result.rows += _rows(worker_class, figures)
+            if connections.OFF in figures and connections.REDIS in figures:
+                ours, peer = figures[connections.OFF], figures[connections.REDIS]
+                label = f"{_PROCESSES} rq workers, {worker_class}, off"
+                result.rows.append(Row(label, ours, peer, Reading.THROUGHPUT, _TARGET))
     return result
-
-
-def _rows(worker_class: str, figures: dict[str, Figure]) -> list[Row]:
-    work = f"{_PROCESSES} rq workers, {worker_class}"
-    return [
-        Row(f"{work}, {mode}", figures[ours], figures[peer], Reading.THROUGHPUT, target)
-        for mode, ours, peer, target in (
-            ("off", connections.OFF, connections.REDIS, Target(1.2, at_least=True)),
-            ("full", connections.FULL, connections.REDIS_FLUSHED, None),
-        )
-        if ours in figures and peer in figures
-    ]
 
 
 def _measurements(
@@ -66,7 +52,7 @@ def _measurements(
     def measurement(name: str) -> Measurement:
         def measure() -> float:
             # All workers have one job when the gate opens.
-            count = session.count(full_count, 2 * _PROCESSES)
+            count = session.count(_COUNTS[worker_class], 2 * _PROCESSES)
             with session.fresh() as directory:
                 address = served[name].place(directory)
                 in_child(fill_queue, name, address, count)
@@ -80,8 +66,7 @@ def _measurements(
 
         return measure
 
-    full_count, names = _SCENES[worker_class]
-    return {name: measurement(name) for name in names if name in served}
+    return {name: measurement(name) for name in served}
 
 
 WORK = Work(

@@ -15,7 +15,11 @@ from benchmarks.connections import Address, ConnectionContender
 from benchmarks.connections._workers import FORKING, SIMPLE, queue_on, working
 from benchmarks.works._work import Work
 
-_CONTENDERS = (connections.OFF, connections.FULL, connections.REDIS)
+_SCENES = {
+    SIMPLE: (connections.OFF, connections.FULL, connections.REDIS),
+    FORKING: (connections.OFF, connections.REDIS),
+}
+"""Who takes part, by the class of the worker."""
 _COUNT = 30
 _PAUSE = 0.03
 _WARM_UP = 3
@@ -41,8 +45,8 @@ def send(ready: Callable[[], object], name: str, address: Address, count: int) -
 
 def _run(session: Session) -> Result:
     result = Result()
-    with connections.serving(session, _CONTENDERS) as served:
-        for worker_class in (SIMPLE, FORKING):
+    with connections.serving(session, _SCENES[SIMPLE]) as served:
+        for worker_class in _SCENES:
             figures = result.add(
                 title(worker_class),
                 session.alternate(_measurements(session, served, worker_class)),
@@ -69,7 +73,7 @@ def _measurements(
 
         return measure
 
-    return {name: measurement(name) for name in served}
+    return {name: measurement(name) for name in _SCENES[worker_class] if name in served}
 
 
 WORK = Work(

@@ -34,7 +34,16 @@ class LMDBConnectionPool(ConnectionPool):
     """A pool of `LMDBConnection`, as redis-py has them: threads may share it, and forked children.
 
     It does not tell redis-py's telemetry which connections are in use: that takes as long as a command.
+
+    Parameters:
+        connection_class: a subclass of `LMDBConnection`, instead of that one.
+        options: as for redis-py's pools; what is for the connections, `LMDBConnection` has.
     """
+
+    def __init__(
+        self, connection_class: type[LMDBConnection] = LMDBConnection, *args: Any, **options: Any
+    ) -> None:
+        super().__init__(connection_class, *args, **options)
 
     @classmethod
     def from_url(cls, url: str, **kwargs: Any) -> Self:

@@ -280,6 +280,12 @@ class TestChildren:
         with pytest.raises(ValueError, match="lmdb:///"):
             LMDBConnectionPool.from_url("redis://localhost")
 
+    def test_a_pool_is_made_of_a_path(self, store_path: Path) -> None:
+        pool = LMDBConnectionPool(path=store_path, db=1)
+        with LMDBRedis(connection_pool=pool) as client:
+            assert client.ping()
+        pool.disconnect()
+
     def test_a_pool_says_where_it_leads(self, client: LMDBRedis, store_path: Path) -> None:
         assert repr(str(store_path)) in repr(client)
         connection = client.connection_pool.make_connection()

@@ -57,15 +57,19 @@ def bury_dead(worker: BaseWorker, store: str, db: int, later: dict[str, float]) 
         if later.get(life.key, 0) > _clock():
             continue
         later[life.key] = _clock() + _AGAIN
-        worker.log.warning("Worker %s: %s was killed", worker.name, life.key)
-        try:
-            done = _bury(worker, life.key)
-        except Exception:
-            worker.log.exception("Worker %s: looking after %s failed", worker.name, life.key)
-        else:
-            if done:
-                life.end()
-                del later[life.key]
+        if bury(worker, life.key):
+            life.end()
+            del later[life.key]
+
+
+def bury(worker: BaseWorker, key: str) -> bool:
+    """Look after a dead worker, whose life is held; whether that is done."""
+    worker.log.warning("Worker %s: %s was killed", worker.name, key)
+    try:
+        return _bury(worker, key)
+    except Exception:
+        worker.log.exception("Worker %s: looking after %s failed", worker.name, key)
+        return False
 
 
 def _bury(worker: BaseWorker, key: str) -> bool:

@@ -36,7 +36,10 @@ class Life:
 
     Attributes:
         key: the key under which RQ keeps the worker.
+        has_forerunner: a worker of this name is dead, and nobody has looked after it yet.
     """
+
+    has_forerunner = False
 
     def __init__(self, path: str, file: Descriptor, key: str) -> None:
         self.key = key
@@ -114,9 +117,12 @@ def begin(store: str, db: int, key: str) -> Life | None:
         for _ in range(_TRIES):
             file = _locked(path, os.O_RDWR | os.O_CREAT)
             if file is not None:
-                os.ftruncate(file.fileno(), 0)
-                os.pwrite(file.fileno(), key.encode(), 0)
-                return Life(path, file, key)
+                life = Life(path, file, key)
+                life.has_forerunner = os.fstat(file.fileno()).st_size > 0
+                # What is there is the same: the name of the file tells.
+                if not life.has_forerunner:
+                    os.pwrite(file.fileno(), key.encode(), 0)
+                return life
             _sleep(_PAUSE)
     except OSError:
         pass

@@ -68,11 +68,16 @@ class _Watching(Base):
         if store is not None:
             self.bury_dead(*store)
             self._life = lives.begin(*store, self.key)
+        is_looked_after = True
         try:
+            # One of the same name may have been killed since the look, or who looked after it.
+            if self._life is not None and self._life.has_forerunner:
+                is_looked_after = False
+                is_looked_after = burial.bury(self, self.key)
             super().register_birth()  # type: ignore[no-untyped-call]
         except BaseException:
             if self._life is not None:
-                self._life.end()
+                self._life.end(mourned=is_looked_after)
             raise
         if store is not None and self._life is None:
             self.log.warning("Worker %s: nobody will know at once if it is killed", self.name)

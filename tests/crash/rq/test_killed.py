@@ -11,6 +11,8 @@ from collections.abc import Callable
 import pytest
 from rq import Retry
 
+import equeue_rq
+
 from .._procs import wait_until
 from .._watch import Gate, Watch, stopped
 from ._application import Application
@@ -169,6 +171,22 @@ def test_a_worker_of_the_same_name_starts_at_once(
     application.wait("job")
     again.stop()
     assert [run.retries for run in watch.of("start", "job")] == [1, 0]
+    assert application.traces() == []
+
+
+def test_a_worker_is_killed_as_the_next_one_of_its_name_starts(
+    application: Application, watch: Watch, start: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look for dead workers and the beginning of the new one's life."""
+    victim = start(name="only").up()
+    application.enqueue("hold", "job")
+    watch.wait("start", "job")
+    worker = equeue_rq.SimpleWorker("default", name="only", connection=application.connection)
+    monkeypatch.setattr(worker, "bury_dead", lambda *place: victim.kill_session())
+    worker.register_birth()
+    assert "AbandonedJobError" in application.failure("job")
+    assert application.workers() == {"only"}
+    worker.register_death()
     assert application.traces() == []
 
 

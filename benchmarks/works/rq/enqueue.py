@@ -84,9 +84,9 @@ WORK = Work(
     name="rq-enqueue",
     title="Queue.enqueue",
     about=(
-        "One thread of one process calls `queue.enqueue(function)`: RQ sends two commands and a "
-        "transaction. `enqueue_many` puts 1,000 jobs into one transaction. The server persists "
-        'nothing, or flushes its log at every command, as `sync="full"` does.'
+        "One thread of one process calls `queue.enqueue(function)`: RQ sends two transactions, of "
+        "four commands in all. `enqueue_many` puts 1,000 jobs into one transaction. The server "
+        'persists nothing, or flushes its log at every command, as `sync="full"` does.'
     ),
     run=_run,
 )

@@ -130,7 +130,7 @@ def check_data_file(directory: str, lock_descriptor: int, data_descriptor: int) 
             f"{path} is a hard link to a store's data elsewhere: open the original directory, because "
             "locks and owners are kept beside the data",
         )
-    expected = _expected_size(path, data_descriptor)
+    expected = expected_size(path, data_descriptor)
     # Pages at the very end may never have been written (allocated and freed in one transaction), so
     # a short file alone proves nothing; reading it all does.
     if state.st_size < expected and _failures.verify(path):
@@ -171,7 +171,7 @@ def _check_pages(path: str, lock_descriptor: int, data_descriptor: int) -> None:
         os.pwrite(lock_descriptor, boot, len(_IN_USE))
 
 
-def _expected_size(path: str, descriptor: int) -> int:
+def expected_size(path: str, descriptor: int) -> int:
     """Bytes that the newest meta page speaks of; 0 where the pages are another format's (LMDB will
     say).
     """

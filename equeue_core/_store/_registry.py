@@ -74,6 +74,11 @@ def in_operation() -> bool:
     return _lock._is_owned() or any(each.is_in_hand() for each in list(_environments.values()))  # type: ignore[attr-defined]
 
 
+def has(device: int, inode: int) -> bool:
+    """Whether this process has the data file of these numbers open."""
+    return (device, inode) in _environments
+
+
 def rekey(environment: Environment) -> None:
     """Note that the environment's data file was replaced."""
     with _lock:

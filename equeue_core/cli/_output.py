@@ -1,0 +1,122 @@
+"""Tables, JSON, questions and progress."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from equeue_core.cli._errors import Code, Failure
+from equeue_core.cli._text import as_json, safe
+
+_UNLIMITED = 100_000
+"""Columns of what is no terminal: nothing is cut off."""
+
+_LINES = 100
+"""Lines that are printed at a time."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    click.echo(text)
+
+
+def note(text: str) -> None:
+    """Print a line that is no result."""
+    click.echo(safe(text), err=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    _print_lines(as_json(value).splitlines())
+
+
+def _print_lines(lines: Sequence[str]) -> None:
+    # Not in one piece: when the reader goes away, an unbuffered stream notices at the next one.
+    for start in range(0, len(lines), _LINES):
+        click.echo("\n".join(lines[start : start + _LINES]))
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "Nothing."
+) -> None:
+    """Print a table. Columns whose names begin with ``#`` are numbers."""
+    listed = [[safe(str(cell)) for cell in row] for row in rows]
+    if not listed:
+        note(empty)
+        return
+    terminal = sys.stdout.isatty()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(
+            column.lstrip("#"),
+            justify="right" if column.startswith("#") else "left",
+            no_wrap=True,
+            # The last one is what may be long.
+            overflow="ellipsis" if number == len(columns) - 1 else "fold",
+            ratio=None,
+        )
+    for row in listed:
+        table.add_row(*map(Text, row))
+    width = shutil.get_terminal_size().columns if terminal else _UNLIMITED
+    stream = io.StringIO()
+    Console(
+        file=stream,
+        width=width,
+        force_terminal=terminal,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    ).print(table)
+    _print_lines([line.rstrip() for line in stream.getvalue().splitlines()])
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print names and values, which may have several lines."""
+    listed = [(name, safe(value, keep="\n")) for name, value in facts]
+    width = max((len(name) for name, _ in listed), default=0) + 2
+    for name, value in listed:
+        first, *others = value.split("\n")
+        click.echo(f"{name:<{width}}{first}".rstrip())
+        for line in others:
+            click.echo(" " * width + line)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask, unless the user has said so.
+
+    Raises:
+        Failure: the answer is no, or there is nobody to ask.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Failure(f"{question} There is nobody to ask: say --yes.", Code.REFUSED)
+    if not click.confirm(safe(question), err=True):
+        raise Failure("Not done.", Code.REFUSED)
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal that it goes on; yields a function that is told how much is done."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done: None
+        return
+    counted = (BarColumn(), TextColumn("{task.completed}/{task.total}")) if total else ()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(safe(what), total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,187 @@
+"""Commands for a store as a whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import msgpack
+import pytest
+
+from equeue_core import Queue, Store
+from equeue_core._store import _keys
+from equeue_core.cli._errors import Code
+from tests.cli.conftest import Run
+
+Shown = Callable[..., Any]
+
+USER = """
+import sys
+from equeue_core import Queue
+queue = Queue(sys.argv[1], "mail")
+record = queue.get(timeout=0)
+print(record.job_id, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def used(store: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the store open, and a job in hand."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", USER, str(store)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "4\n"
+    with process:
+        yield process
+        process.kill()
+
+
+def write_format(path: Path, **changed: object) -> None:
+    """Change the format record of a store that nobody has open."""
+    with lmdb.open(str(path), lock=False) as environment, environment.begin(write=True) as txn:
+        record = msgpack.unpackb(txn.get(_keys.FORMAT))
+        txn.put(_keys.FORMAT, msgpack.packb({**record, **changed}))
+
+
+def test_backup_and_restore(store: Path, tmp_path: Path, equeue: Run, used: object) -> None:
+    copy, new = tmp_path / "copy", tmp_path / "new"
+    equeue("backup", store, copy)
+    assert [each.name for each in copy.iterdir()] == ["data.mdb"]
+    assert "not an empty directory" in equeue("backup", store, copy, code=Code.UNUSABLE).stderr
+    equeue("restore", copy, new)
+    with Store(new) as restored:
+        assert restored.stats()["mail"]["total"] == 6
+        assert restored.check().ok
+    assert [each.name for each in copy.iterdir()] == ["data.mdb"], "the backup is as it was"
+
+
+def test_restore_in_place(store: Path, tmp_path: Path, equeue: Run) -> None:
+    copy = tmp_path / "copy"
+    equeue("backup", store, copy)
+    with Queue(store, "mail") as queue:
+        queue.put("after the backup")
+    assert "--replace" in equeue("restore", copy, store, code=Code.UNUSABLE).stderr
+    equeue("restore", copy, store, "--replace", code=Code.REFUSED)
+    output = equeue("restore", copy, store, "--replace", "--yes").stderr
+    aside = Path(output.rpartition(" is at ")[2].strip().rstrip("."))
+    totals = []
+    for path in (store, aside):
+        with Store(path) as opened:
+            totals.append(opened.stats()["mail"]["total"])
+    assert totals == [6, 7]
+
+
+def test_restore_replaces_a_damaged_store(store: Path, tmp_path: Path, equeue: Run) -> None:
+    copy = tmp_path / "copy"
+    equeue("backup", store, copy)
+    (store / "data.mdb").write_bytes(b"not an LMDB file" * 1000)
+    equeue("stats", store, code=Code.UNUSABLE)
+    equeue("restore", copy, store, "--replace", "--yes")
+    equeue("check", store)
+
+
+def test_restore_into_a_store_that_lost_its_data(store: Path, tmp_path: Path, equeue: Run) -> None:
+    equeue("backup", store, tmp_path / "copy")
+    (store / "data.mdb").unlink()
+    assert "restore" in equeue("stats", store, code=Code.NOT_FOUND).stderr
+    equeue("restore", tmp_path / "copy", store, "--replace", "--yes")
+    equeue("check", store)
+
+
+def test_a_store_in_use_is_neither_replaced_nor_a_backup(
+    store: Path, tmp_path: Path, equeue: Run, used: object
+) -> None:
+    copy = tmp_path / "copy"
+    equeue("backup", store, copy)
+    equeue("restore", copy, store, "--replace", "--yes", code=Code.BUSY)
+    assert "equeue backup" in equeue("restore", store, tmp_path / "new", code=Code.BUSY).stderr
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["copy", "data"]
+    equeue("check", store)
+
+
+def test_what_cannot_be_restored(store: Path, tmp_path: Path, equeue: Run) -> None:
+    equeue("restore", tmp_path / "none", tmp_path / "new", code=Code.NOT_FOUND)
+    equeue("restore", store, store, "--replace", "--yes", code=Code.UNUSABLE)
+    equeue("restore", store, tmp_path / "no" / "parent", code=Code.UNUSABLE)
+    assert Store(store).check().ok
+
+
+def test_check(store: Path, equeue: Run, shown: Shown) -> None:
+    assert shown("check", store) == {"ok": True, "queues": 1, "jobs": 6, "problems": []}
+    assert "nothing wrong" in equeue("check", store).stdout
+
+
+def test_check_finds_problems(store: Path, equeue: Run, shown: Shown) -> None:
+    prefix = _keys.U16.pack(_keys.FIRST_QUEUE)
+    with lmdb.open(str(store), lock=False) as environment, environment.begin(write=True) as txn:
+        with txn.cursor() as cursor:
+            assert cursor.set_range(prefix + _keys.FAILED)
+            txn.delete(cursor.key())
+    report = shown("check", store, code=Code.PROBLEMS)
+    assert not report["ok"]
+    assert any("counter of failed jobs" in problem for problem in report["problems"])
+    assert "restore" in equeue("check", store, code=Code.PROBLEMS).stderr
+
+
+def test_compact(store: Path, equeue: Run, shown: Shown) -> None:
+    with Queue(store, "big") as queue:
+        queue.put_many(["x" * 10_000] * 200)
+        queue.purge("pending")
+    sizes = shown("compact", store)
+    assert sizes["after"] < sizes["before"] / 10
+    assert " before, " in equeue("compact", store).stdout
+
+
+def test_compact_needs_the_store_for_itself(store: Path, equeue: Run, used: object) -> None:
+    assert "another process" in equeue("compact", store, code=Code.BUSY).stderr
+
+
+@pytest.mark.parametrize("command", ["stats", "check", "compact"])
+def test_a_store_of_a_newer_format(command: str, store: Path, equeue: Run) -> None:
+    write_format(store, format=99)
+    before = sorted(each.name for each in store.iterdir())
+    assert "upgrade equeue" in equeue(command, store, code=Code.UNUSABLE).stderr
+    assert sorted(each.name for each in store.iterdir()) == before
+    assert "upgrade equeue" in equeue("doctor", store, code=Code.PROBLEMS).stdout
+
+
+def test_a_store_of_an_older_format_is_upgraded_by_compact_alone(store: Path, equeue: Run) -> None:
+    write_format(store, format=1)
+    assert "equeue compact" in equeue("stats", store, code=Code.UNUSABLE).stderr
+    assert "equeue compact" in equeue("doctor", store, code=Code.PROBLEMS).stdout
+    equeue("compact", store)
+    equeue("check", store)
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path, equeue: Run) -> None:
+    foreign = tmp_path / "foreign"
+    with lmdb.open(str(foreign), lock=False) as environment, environment.begin(write=True) as txn:
+        txn.put(b"key", b"value")
+    for command in ("stats", "check", "compact"):
+        assert "another program" in equeue(command, foreign, code=Code.UNUSABLE).stderr
+    equeue("backup", foreign, tmp_path / "copy", code=Code.UNUSABLE)
+    assert [each.name for each in foreign.iterdir()] == ["data.mdb"]
+
+
+def test_a_store_that_was_cut_short(store: Path, equeue: Run) -> None:
+    data = store / "data.mdb"
+    os.truncate(data, data.stat().st_size // 2)
+    assert "cut short" in equeue("stats", store, code=Code.UNUSABLE).stderr
+    assert "cut short" in equeue("doctor", store, code=Code.PROBLEMS).stdout
+
+
+def test_a_backup_can_be_looked_at(store: Path, tmp_path: Path, shown: Shown) -> None:
+    shutil.copytree(store, tmp_path / "whole")
+    Store(store).backup(tmp_path / "copy")
+    assert shown("check", tmp_path / "copy")["jobs"] == 6

@@ -100,6 +100,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Any]] = {
 
 @pytest.mark.usefixtures("no_backstop")
 class TestWaking:
+    @pytest.mark.contract("RQC-06")
     @pytest.mark.parametrize("name", CALLS)
     def test_what_was_waited_for_ends_it(self, client: LMDBRedis, name: str) -> None:
         call, feed, wanted = CALLS[name]
@@ -129,6 +130,7 @@ class TestWaking:
         client.rpush("k", "v")
         assert waits.result()[1] == b"v"
 
+    @pytest.mark.contract("RQC-06")
     def test_each_element_wakes_one_that_gets_it(self, client: LMDBRedis) -> None:
         waits = [Waits(client, lambda: client.blpop("k")) for _ in range(4)]
         client.rpush("k", *range(4))
@@ -157,6 +159,7 @@ class TestWaking:
             assert not thread.is_alive()
         assert sorted(map(int, got)) == list(range(300))
 
+    @pytest.mark.contract("RQC-06")
     def test_another_process_wakes_and_is_woken(self, client: LMDBRedis, store_path: Path) -> None:
         script = """
             from equeue_core import _watch
@@ -185,6 +188,7 @@ class TestWaking:
 
 
 class TestTimeouts:
+    @pytest.mark.contract("RQC-06")
     @pytest.mark.parametrize("seconds", [0.05, 0.3, 1.2])
     def test_it_is_exact(self, client: LMDBRedis, seconds: float) -> None:
         begun = time.monotonic()

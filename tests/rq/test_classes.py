@@ -60,6 +60,7 @@ def test_what_is_no_path_is_left_alone(path: str) -> None:
     assert equeue_rq.Worker(["default"], connection=connection).connection is connection
 
 
+@pytest.mark.contract("RQW-01")
 def test_a_queue_takes_a_path(path: str) -> None:
     queue = equeue_rq.Queue("default", path)
     job = queue.enqueue("math.hypot", 3, 4)
@@ -72,6 +73,7 @@ def test_a_queue_takes_a_path(path: str) -> None:
     assert taken[0].id == job.id
 
 
+@pytest.mark.contract("RQW-01")
 def test_a_job_takes_a_path(path: str) -> None:
     job = equeue_rq.Job.create("math.hypot", (3, 4), connection=path)
     assert job.connection is equeue_rq.connect(path)
@@ -85,6 +87,7 @@ def test_a_job_takes_a_path(path: str) -> None:
     ]
 
 
+@pytest.mark.contract("RQW-01")
 @pytest.mark.parametrize("worker_class", WORKERS)
 def test_a_worker_takes_a_path(path: str, worker_class: Any) -> None:
     job = equeue_rq.Queue("default", path).enqueue("math.hypot", 3, 4)
@@ -116,6 +119,7 @@ def test_a_class_of_queues_of_ones_own_is_kept(path: str) -> None:
     assert not queue.connection.exists("other:queue:default:intermediate")
 
 
+@pytest.mark.contract("RQW-01")
 def test_a_pool_takes_a_path(path: str) -> None:
     job = equeue_rq.Queue("default", path).enqueue("math.hypot", 3, 4)
     pool = equeue_rq.WorkerPool(["default"], path, num_workers=2)

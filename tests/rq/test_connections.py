@@ -235,6 +235,7 @@ class TestRetries:
 
 
 class TestThreads:
+    @pytest.mark.contract("RQC-09")
     def test_threads_share_a_client(self, client: LMDBRedis) -> None:
         def work() -> None:
             for _ in range(50):
@@ -303,6 +304,7 @@ class TestThreads:
 
 
 class TestForks:
+    @pytest.mark.contract("RQC-09")
     def test_a_child_has_connections_of_its_own(self, client: LMDBRedis, store_path: Path) -> None:
         client.client_setname("parent")
         number = client.client_id()
@@ -388,6 +390,7 @@ class Alarm(Exception):
 
 
 class TestSignals:
+    @pytest.mark.contract("RQC-09")
     def test_a_handler_may_use_the_client(self, client: LMDBRedis) -> None:
         """At any point of a command: see `TestEverywhere` of the core's own tests."""
         rung = 0
@@ -482,6 +485,7 @@ class TestSignals:
 
 
 class TestDurability:
+    @pytest.mark.contract("RQC-05")
     @pytest.mark.parametrize("sync", ["full", "normal", "off"])
     def test_what_was_written_survives_a_kill(self, store_path: Path, sync: str) -> None:
         script = """

@@ -32,6 +32,7 @@ short_and_long = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.contract("RQC-02")
 @short_and_long
 @each_family
 def test_random_commands_get_the_same_answers(pair: Pair, family: str, examples: int) -> None:
@@ -44,6 +45,7 @@ def test_random_commands_get_the_same_answers(pair: Pair, family: str, examples:
     compare()
 
 
+@pytest.mark.contract("RQC-02")
 @short_and_long
 @each_family
 def test_random_transactions_get_the_same_answers(pair: Pair, family: str, examples: int) -> None:
@@ -58,6 +60,7 @@ def test_random_transactions_get_the_same_answers(pair: Pair, family: str, examp
     compare()
 
 
+@pytest.mark.contract("RQC-02")
 @short_and_long
 @each_family
 def test_random_pipelines_get_the_same_answers(pair: Pair, family: str, examples: int) -> None:

@@ -27,6 +27,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+@pytest.mark.contract("RQC-08")
 @pytest.mark.parametrize(
     "words",
     [
@@ -53,6 +54,7 @@ def test_a_string_is_there_until_its_millisecond(
     assert call("TYPE", "k") == b"none"
 
 
+@pytest.mark.contract("RQC-08")
 @pytest.mark.parametrize(
     ("words", "gone_after"),
     [

@@ -54,6 +54,7 @@ def entries(path: Path) -> list[bytes]:
 
 
 class TestMessages:
+    @pytest.mark.contract("RQC-07")
     def test_they_come_in_the_order_of_publishing(self, client: LMDBRedis) -> None:
         with client.pubsub(ignore_subscribe_messages=False) as pubsub:
             pubsub.subscribe("c", "d")
@@ -330,6 +331,7 @@ class TestWaiting:
         assert got == [b"x", b"stop"]
         pubsub.close()
 
+    @pytest.mark.contract("RQC-07")
     def test_processes_talk(self, client: LMDBRedis, store_path: Path) -> None:
         script = """
             from equeue_core import _watch

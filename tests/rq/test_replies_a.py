@@ -413,6 +413,7 @@ STREAMS = r"""
 """
 
 
+@pytest.mark.contract("RQC-02")
 @pytest.mark.parametrize(
     "text",
     [

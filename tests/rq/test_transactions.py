@@ -96,10 +96,12 @@ class TestConflicts:
         client.zadd("z", {"m": 1})
         client.xadd("x", {"f": "v"})
 
+    @pytest.mark.contract("RQC-04")
     @pytest.mark.parametrize("change", CHANGES)
     def test_a_change_is_one(self, client: LMDBRedis, change: str) -> None:
         assert conflicts(client, CHANGES[change], *KEYS)
 
+    @pytest.mark.contract("RQC-04")
     @pytest.mark.parametrize("change", NO_CHANGES)
     def test_what_changes_nothing_is_none(self, client: LMDBRedis, change: str) -> None:
         assert not conflicts(client, NO_CHANGES[change], *KEYS)
@@ -110,6 +112,7 @@ class TestConflicts:
     def test_a_key_that_comes_and_goes_is_none(self, client: LMDBRedis) -> None:
         assert not conflicts(client, lambda r: (r.set("new", "x"), r.delete("new")), "new")
 
+    @pytest.mark.contract("RQC-04")
     def test_a_key_that_expires_meanwhile_is_one(self, client: LMDBRedis) -> None:
         client.set("short", "x", px=50)
         assert conflicts(client, lambda r: time.sleep(0.06), "short")
@@ -156,6 +159,7 @@ class TestConflicts:
             with pytest.raises(redis.WatchError):
                 pipe.execute()
 
+    @pytest.mark.contract("RQC-04")
     def test_another_process_conflicts_too(self, client: LMDBRedis, store_path: Path) -> None:
         script = """
             from equeue_rq import LMDBRedis
@@ -177,6 +181,7 @@ class TestConflicts:
 
 
 class TestRunning:
+    @pytest.mark.contract("RQC-03")
     def test_commands_run_as_one(self, client: LMDBRedis) -> None:
         """Who reads meanwhile sees all of it or nothing."""
         stop = threading.Event()
@@ -258,6 +263,7 @@ class TestRunning:
     def test_an_empty_pipeline(self, client: LMDBRedis) -> None:
         assert client.pipeline().execute() == []
 
+    @pytest.mark.contract("RQC-03")
     def test_a_mistake_in_a_command_undoes_that_transaction_only(
         self, client: LMDBRedis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:

@@ -76,6 +76,7 @@ def test_each_file_of_the_archive_is_run(tests: Path) -> None:
     assert {path.name for path in tests.rglob("test_*.py")} == set(TESTS)
 
 
+@pytest.mark.contract("RQC-01")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("file", TESTS)
 def test_file(suite: _runs.Suite, file: str, request: pytest.FixtureRequest) -> None:
@@ -85,6 +86,7 @@ def test_file(suite: _runs.Suite, file: str, request: pytest.FixtureRequest) -> 
     assert report.passed + report.left_out == TESTS[file]
 
 
+@pytest.mark.contract("RQW-02")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("file", TESTS)
 def test_file_with_our_workers(workers: _runs.Suite, file: str) -> None:

@@ -86,6 +86,7 @@ def kill_session(command: Command, horse: int) -> None:
     command.kill_session()
 
 
+@pytest.mark.contract("RQW-03")
 @pytest.mark.parametrize(
     ("worker_class", "kill"),
     [
@@ -131,6 +132,7 @@ def test_a_killed_workers_job_is_abandoned_at_once(
     assert application.traces() == []
 
 
+@pytest.mark.contract("RQW-05")
 @pytest.mark.parametrize("worker_class", FORKING)
 def test_a_horse_goes_on_without_its_worker(
     application: Application, watch: Watch, gate: Gate, start: Starter, worker_class: str
@@ -156,6 +158,7 @@ def test_a_horse_goes_on_without_its_worker(
     assert application.traces() == []
 
 
+@pytest.mark.contract("RQW-07")
 @pytest.mark.parametrize("worker_class", CLASSES)
 def test_a_worker_of_the_same_name_starts_at_once(
     application: Application, watch: Watch, gate: Gate, start: Starter, worker_class: str
@@ -190,6 +193,7 @@ def test_a_worker_is_killed_as_the_next_one_of_its_name_starts(
     assert application.traces() == []
 
 
+@pytest.mark.contract("RQW-07")
 def test_a_living_workers_name_is_refused(
     application: Application, watch: Watch, start: Starter
 ) -> None:
@@ -201,6 +205,7 @@ def test_a_living_workers_name_is_refused(
     assert application.traces() == []
 
 
+@pytest.mark.contract("RQW-03")
 def test_many_that_look_do_not_do_it_twice(
     application: Application, watch: Watch, gate: Gate, other_gate: Gate, start: Starter
 ) -> None:

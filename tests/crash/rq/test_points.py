@@ -28,6 +28,7 @@ def die(start: Starter, point: str, worker_class: str, *queues: str) -> Command:
     return victim
 
 
+@pytest.mark.contract("RQW-04")
 @pytest.mark.parametrize(
     "queues", [("default",), ("urgent", "default")], ids=["one queue", "two queues"]
 )

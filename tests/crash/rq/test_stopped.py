@@ -38,6 +38,7 @@ def test_an_idle_worker_ends_at_once(
     assert application.traces() == []
 
 
+@pytest.mark.contract("RQW-08")
 @pytest.mark.parametrize("worker_class", ["", *CLASSES])
 def test_a_warm_shutdown_waits_for_the_job(
     application: Application, watch: Watch, gate: Gate, start: Starter, worker_class: str
@@ -56,6 +57,7 @@ def test_a_warm_shutdown_waits_for_the_job(
     assert application.traces() == []
 
 
+@pytest.mark.contract("RQW-08")
 @pytest.mark.parametrize("worker_class", ["Worker", "SpawnWorker"])
 def test_a_cold_shutdown_gives_the_job_to_another_worker(
     application: Application, watch: Watch, gate: Gate, start: Starter, worker_class: str

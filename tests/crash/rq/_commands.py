@@ -60,8 +60,11 @@ class Command(command.Command):
         )
 
     def up(self) -> Command:
-        """Wait until the worker listens."""
-        wait_until(lambda: self._application.state(self.worker) == "idle", f"{self.worker} is up")
+        """Wait until the worker listens, or has a job already."""
+        wait_until(
+            lambda: self._application.state(self.worker) in ("idle", "busy"),
+            f"{self.worker} is up",
+        )
         return self
 
     def stop(self) -> None:

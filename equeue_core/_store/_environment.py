@@ -404,13 +404,13 @@ class Environment:
 
     def _open_lmdb(self, lock_fd: int) -> None:
         # The mode is known only once the store has been read: guess, and open again if the guess
-        # was wrong.
-        sync = self._asked_sync or "full"
+        # was wrong. In a forked child, and at any later opening, it is most likely the same again.
+        sync = self._asked_sync or self.sync or "full"
         self._lmdb = self._open_map(sync)
         with self._lmdb.begin(write=True) as txn:
             record = _format.read_format(txn, self.directory)
             if record is None:
-                record = _format.new_format(sync)
+                record = _format.new_format(self._asked_sync or "full")
                 _format.write_format(txn, record)
             elif record["format"] < _format.FORMAT_NUMBER:
                 record = _upgrade.upgrade(txn, record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 
 MOUNT_TABLE = "/proc/self/mountinfo"
@@ -38,8 +39,14 @@ def network_file_system(directory: str) -> str | None:
 
     Also None where the platform has no mount table to read.
     """
-    kind = file_system_type(directory)
+    kind = _type_once(directory, os.stat(directory).st_dev)
     return kind if kind in _NETWORK else None
+
+
+@functools.lru_cache(maxsize=64)
+def _type_once(directory: str, device: int) -> str | None:
+    """The type is looked up once: a forked child that opens the store again need not read the table."""
+    return file_system_type(directory)
 
 
 def file_system_type(directory: str) -> str | None:

@@ -8,7 +8,6 @@ import time
 
 from equeue_core._maintenance import PARTIAL
 from equeue_core._store import _files, _peek
-from equeue_core._store._permissions import hand_over
 from equeue_core.errors import StoreAccessError, StoreBusy
 
 
@@ -28,8 +27,9 @@ def restore(copy: str, path: str, replace: bool) -> str | None:
         StoreAccessError: `path` is not empty, or cannot be written.
         DiskFull: there is no room.
     """
-    path, copy = os.path.abspath(path), os.path.abspath(copy)
-    if os.path.realpath(path) == os.path.realpath(copy):
+    # Where a link leads is what is replaced, and not the link.
+    path, copy = os.path.realpath(path), os.path.realpath(copy)
+    if path == copy:
         raise StoreAccessError(f"{path!r} is the backup itself: give another directory")
     _peek.peek(copy)
     try:
@@ -44,59 +44,73 @@ def restore(copy: str, path: str, replace: bool) -> str | None:
                 raise StoreBusy(
                     f"a process has the store at {copy} open: it is no backup; make one with equeue backup"
                 )
-            return _swap(copy, path, is_empty)
+            if is_empty:
+                _fill(copy, path)
+                return None
+            return _swap(copy, path)
     except OSError as error:
         if isinstance(error, StoreAccessError):
             raise
         raise _files.access_error(path, error) from error
 
 
-def _swap(copy: str, path: str, is_empty: bool) -> str | None:
-    # Complete, and on the same file system, before anything is moved.
-    made = f"{path.rstrip(os.sep)}.{PARTIAL}-{os.getpid()}"
+def _fill(copy: str, path: str) -> None:
+    """Write it into a directory, which may be a mount point: below it, and moved at the end."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    made = os.path.join(path, PARTIAL)
     try:
-        _write(copy, made)
-        if is_empty:
-            _put_into(made, path)
-            return None
+        _write(copy, made, path)
+        os.rename(os.path.join(made, _files.DATA), os.path.join(path, _files.DATA))
+        _files.sync_directory(path)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _swap(copy: str, path: str) -> str:
+    """Put it in the place of a directory; where that is then."""
+    # Complete, and on the same file system, before anything is moved.
+    made = f"{path}.{PARTIAL}-{os.getpid()}"
+    aside = f"{path}.before-{time.strftime('%Y%m%d-%H%M%S')}"
+    try:
+        _write(copy, made, path)
+        os.chmod(made, os.stat(path).st_mode & 0o7777)
         with _peek.kept_out(path) as unused:
             if not unused:
                 raise StoreBusy(f"a process has the store at {path} open: stop it first")
-            aside = f"{path.rstrip(os.sep)}.before-{time.strftime('%Y%m%d-%H%M%S')}"
-            _give_to_owner_of(path, made)
-            os.rename(path, aside)
+            _move_aside(path, aside)
             try:
                 os.rename(made, path)
-            except BaseException:
-                os.rename(aside, path)
-                raise
+            except OSError as error:
+                raise StoreAccessError(
+                    f"somebody has made a new {path!r} meanwhile ({error.strerror}): stop that, and move it "
+                    f"away; what was there before is at {aside!r}"
+                ) from error
         _files.sync_directory(os.path.dirname(path))
         return aside
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _write(copy: str, made: str) -> None:
+def _move_aside(path: str, aside: str) -> None:
+    try:
+        os.rename(path, aside)
+    except OSError as error:
+        raise StoreAccessError(
+            f"{path!r} cannot be renamed ({error.strerror}), as a mount point cannot: move its files "
+            "elsewhere, and restore to the empty directory"
+        ) from error
+
+
+def _write(copy: str, made: str, like: str) -> None:
+    """Copy the data into a new directory, for the user who owns the directory `like`."""
+    shutil.rmtree(made, ignore_errors=True)
     os.mkdir(made, 0o700)
     data = os.path.join(made, _files.DATA)
     shutil.copyfile(os.path.join(copy, _files.DATA), data)
     os.chmod(data, 0o600)
-    hand_over(data)
+    if os.geteuid() == 0:  # who restores for another
+        owner = os.stat(like)
+        for each in (made, data):
+            os.chown(each, owner.st_uid, owner.st_gid)
     _files.sync_file(data)
     _files.sync_directory(made)
-
-
-def _give_to_owner_of(path: str, made: str) -> None:
-    """Root restores for the user who had the store."""
-    state = os.stat(path)
-    if os.geteuid() == 0:
-        for each in (made, os.path.join(made, _files.DATA)):
-            os.chown(each, state.st_uid, state.st_gid)
-    os.chmod(made, state.st_mode & 0o7777)
-
-
-def _put_into(made: str, path: str) -> None:
-    """Move the data into a directory that may be a mount point, and so cannot be replaced."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    os.rename(os.path.join(made, _files.DATA), os.path.join(path, _files.DATA))
-    _files.sync_directory(path)

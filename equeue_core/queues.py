@@ -19,8 +19,27 @@ from typing import Any, ClassVar
 from equeue_core import _admin
 from equeue_core._job import Job, JobError, State
 from equeue_core._queue import Queue
+from equeue_core._store._names import find_queue
 from equeue_core._store_handle import Store
 from equeue_core.errors import EQueueError, PayloadError
+
+__all__ = [
+    "GROUP",
+    "STATES",
+    "CoreQueue",
+    "JobView",
+    "NotSupported",
+    "QueueNotFound",
+    "QueueView",
+    "Source",
+    "WorkerView",
+    "existing",
+    "make",
+    "queue",
+    "queues",
+    "sources",
+    "workers",
+]
 
 GROUP = "equeue.queues"
 """The group of the adapters' entry points."""
@@ -181,7 +200,10 @@ class CoreQueue(QueueView):
         payload = _decoded(job)
         if isinstance(payload, (str, bytes)):
             return _shown(payload), payload, {}
-        return json.dumps(payload, default=_shown, skipkeys=True), payload, {}
+        try:
+            return json.dumps(payload, default=_shown, skipkeys=True), payload, {}
+        except RecursionError:
+            return "(nested too deeply to be shown)", payload, {}
 
     def view(self, job: Job) -> JobView:
         """The job as it is shown."""
@@ -305,6 +327,16 @@ def sources() -> tuple[list[Source], dict[str, str]]:
     return [found[name] for name in sorted(found)], missing
 
 
+def existing(store: Store, name: str) -> Queue[Any]:
+    """A handle on a queue that is there; unlike others, it takes no lock for writing at its first use."""
+    queue: Queue[Any] = store.queue(name)
+    environment = store._environment
+    queue_id = environment.read(partial(find_queue, name=name))
+    if queue_id is not None:
+        queue._lazy_ledger = environment.ledger(queue_id)
+    return queue
+
+
 def queues(store: Store) -> list[QueueView]:
     """Every queue of the store, each by a name of its own; the core's first."""
     names = store.queues()
@@ -316,7 +348,7 @@ def queues(store: Store) -> list[QueueView]:
                 views[view.name] = view
             else:
                 others.append(view)
-    ordered = [views.get(name) or CoreQueue(store.queue(name)) for name in names]
+    ordered = [views.get(name) or CoreQueue(existing(store, name)) for name in names]
     return [*ordered, *(view for view in others if view.name not in names)]
 
 
@@ -347,7 +379,7 @@ def workers(store: Store) -> list[WorkerView]:
     """Every live process that works on jobs of the store."""
     holds: dict[int, list[str]] = {}
     for name in store.queues():
-        for job in _running(store.queue(name)):
+        for job in _running(existing(store, name)):
             if job.owner is not None:
                 holds.setdefault(job.owner, []).append(f"{name} {job.job_id}")
     found = [
@@ -388,7 +420,7 @@ def _decoded(job: Job) -> Any:
     except PayloadError:
         try:
             return json.loads(job.payload_bytes)
-        except ValueError:
+        except (ValueError, RecursionError):
             return job.payload_bytes
 
 

@@ -10,12 +10,19 @@ from dramatiq import Message
 from dramatiq.errors import ConnectionClosed, ConnectionFailed
 
 from equeue_core import Job, PayloadError, Queue, Store
-from equeue_core.queues import CoreQueue, NotSupported, QueueView, Source
+from equeue_core.queues import CoreQueue, NotSupported, QueueView, Source, existing
 from equeue_dramatiq.broker import LMDBBroker
 
 DEFAULT_NAMESPACE = "dramatiq"
 
-_FIELDS = ("actor_name", "args", "kwargs", "options", "message_id", "message_timestamp")
+_FIELDS: dict[str, Any] = {
+    "actor_name": str,
+    "args": list,
+    "kwargs": dict,
+    "options": dict,
+    "message_id": str,
+    "message_timestamp": (int, float),
+}
 
 
 class DramatiqSource(Source):
@@ -29,7 +36,7 @@ class DramatiqSource(Source):
         """Those of the usual namespace, and those of others with a message at their beginning."""
         return [
             DramatiqQueue(queue)
-            for queue in (store.queue(name) for name in names if ":" in name)
+            for queue in (existing(store, name) for name in names if ":" in name)
             if queue.name.startswith(f"{DEFAULT_NAMESPACE}:") or _has_message(queue)
         ]
 
@@ -119,6 +126,7 @@ def _message(raw: bytes) -> dict[str, Any] | None:
         return None
     try:
         message = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return message if all(name in message for name in _FIELDS) else None
+    fits = all(isinstance(message.get(name), kind) for name, kind in _FIELDS.items())
+    return message if fits else None

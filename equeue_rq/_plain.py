@@ -51,6 +51,9 @@ class Stub:
     def append(self, value: Any) -> None:
         """For a list of a class of its own."""
 
+    def add(self, value: Any) -> None:
+        """For a set of a class of its own."""
+
     def __setitem__(self, key: Any, value: Any) -> None:
         pass
 

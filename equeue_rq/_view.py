@@ -168,7 +168,7 @@ class RQQueue(QueueView):
         job = self._fetch(job_id)
         with _errors():
             results = job.results()
-        shown = self._view(job, str(job.get_status(refresh=False)))
+        shown = self._view(job, "")
         details, errors = dict(shown.details), []
         for number, result in enumerate(reversed(results), 1):
             if result.exc_string:
@@ -196,7 +196,7 @@ class RQQueue(QueueView):
         return job
 
     def _view(self, job: Job, place: str) -> JobView:
-        status = str(getattr(job.get_status(refresh=False), "value", place))
+        status = _status(job) or place
         readable, called = load(job.data)
         payload: Any = {"description": job.description}
         if readable and isinstance(called, (list, tuple)) and len(called) == 4:
@@ -310,7 +310,7 @@ class RQQueue(QueueView):
 
     @staticmethod
     def _place(job: Job) -> str:
-        status = str(getattr(job.get_status(refresh=False), "value", ""))
+        status = _status(job)
         return "failed" if status == "stopped" else _STATES.get(status, status)
 
     def _forget(self, place: str, job_id: str) -> None:
@@ -369,6 +369,11 @@ def _describe_worker(worker: Any, db: int) -> WorkerView:
     return WorkerView(
         "rq", worker.name, worker.pid or 0, worker.hostname or "", since, holds, details
     )
+
+
+def _status(job: Job) -> str:
+    status: Any = job.get_status(refresh=False)
+    return str(getattr(status, "value", status) or "")
 
 
 def _epoch(moment: datetime | None) -> float | None:

@@ -39,12 +39,6 @@ def peek(directory: str) -> dict[str, Any] | None:
         raise _files.access_error(directory, error) from error
 
 
-def is_in_use(directory: str) -> bool:
-    """Whether any process has the store open; False if there is none."""
-    with _presence(directory) as descriptor:
-        return descriptor is not None and _owner_locks.is_locked(descriptor, 0)
-
-
 @contextlib.contextmanager
 def kept_out(directory: str) -> Iterator[bool]:
     """Keep other processes from opening the store; yields whether that was possible."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any
@@ -73,6 +74,10 @@ for module in (_demo, _look, _manage, _upkeep, _doctor, _metrics):
 
 def run() -> int:
     """Run the command with the process's arguments; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Of a terminal that is not for Unicode; tests have streams of their own.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app.main(prog_name="equeue")
     except SystemExit as end:

@@ -135,7 +135,9 @@ def jobs(path: str, queue: str, state: str | None, limit: int, as_json: bool) ->
 def _when(job: views.JobView) -> str:
     """The time that matters most in its state."""
     names = ("finished_at", "claimed_at", "started_at", "due_at", "enqueued_at")
-    return moment(next((job.details[name] for name in names if job.details.get(name)), None))
+    return moment(
+        next((job.details[name] for name in names if job.details.get(name)), None), short=True
+    )
 
 
 def _line(job: views.JobView) -> str:
@@ -217,7 +219,7 @@ def workers(path: str, as_json: bool) -> None:
             each.kind,
             each.pid or "",
             each.host,
-            moment(each.since),
+            moment(each.since, short=True),
             each.name,
             each.details.get("state", ""),
             _holds(each),

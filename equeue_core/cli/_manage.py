@@ -25,6 +25,7 @@ from equeue_core.cli._output import (
     say,
     yes_option,
 )
+from equeue_core.errors import EQueueError
 
 _SECONDS = click.FloatRange(min=0)
 
@@ -70,13 +71,13 @@ def put(
     """
     value = _payload(payload, text)
     given = {name: value for name, value in options.items() if value is not None}
-    with _target(path, queue, create) as view:
-        try:
+    try:
+        with _target(path, queue, create) as view:
             job_id = view.put(value, **given)
-        except (ValueError, TypeError) as error:
-            if isinstance(error, click.ClickException) or hasattr(error, "errno"):
-                raise
-            raise Failure(str(error), Code.USAGE) from error
+    except EQueueError:
+        raise
+    except (ValueError, TypeError) as error:  # the options are checked where jobs are put
+        raise Failure(str(error), Code.USAGE) from error
     if as_json:
         print_json({"id": job_id})
     else:
@@ -94,7 +95,7 @@ def _payload(given: str, text: bool) -> Any:
         return content
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Failure(
             f"the payload is not JSON ({error}). For a text, say --text, or quote it for JSON too.",
             Code.USAGE,

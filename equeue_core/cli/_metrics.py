@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -34,10 +35,14 @@ METRICS = {
 
 
 class Collector:
-    """Reads the store whenever Prometheus asks."""
+    """Reads the store whenever Prometheus asks.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    It opens it for that each time: `equeue compact` and `restore` find it unused in between, and what is
+    at the path afterwards is what is read.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
         self._lock = threading.Lock()
         self._last_error = ""
 
@@ -49,9 +54,10 @@ class Collector:
         """The metrics, all of one look."""
         with self._lock:
             try:
-                found = list(self._read())
-            except (EQueueError, OSError) as error:
-                self._report(text_of(error))
+                with opened(self._path) as store:
+                    found = list(_read(store))
+            except (EQueueError, OSError, Failure) as error:
+                self._report(error.message if isinstance(error, Failure) else text_of(error))
                 yield _gauge("equeue_up", value=0)
                 return
         self._last_error = ""
@@ -64,28 +70,29 @@ class Collector:
             self._last_error = error
             note(f"equeue: {error}")
 
-    def _read(self) -> Iterator[Metric]:
-        jobs = _gauge("equeue_jobs", ["queue", "kind", "state"])
-        paused = _gauge("equeue_queue_paused", ["queue", "kind"])
-        put = _counter("equeue_put_total", ["queue", "kind"])
-        for view in views.queues(self._store):
-            labels = [_label(view.name), view.kind]
-            for state, number in view.counts().items():
-                jobs.add_metric([*labels, state], number)
-            paused.add_metric(labels, view.paused())
-            ever_put = view.ever_put()
-            if ever_put is not None:
-                put.add_metric(labels, ever_put)
-        workers = _gauge("equeue_workers", ["kind"])
-        kinds = [worker.kind for worker in views.workers(self._store)]
-        for kind in sorted({"core", *kinds}):
-            workers.add_metric([kind], kinds.count(kind))
-        yield from (jobs, put, paused, workers)
-        found = examine(self._store)
-        yield _gauge("equeue_dead_owners", value=len(found.dead))
-        yield _gauge("equeue_file_bytes", value=found.file_bytes)
-        yield _gauge("equeue_live_bytes", value=found.live_bytes)
-        yield _gauge("equeue_free_bytes", value=found.free_bytes)
+
+def _read(store: Store) -> Iterator[Metric]:
+    jobs = _gauge("equeue_jobs", ["queue", "kind", "state"])
+    paused = _gauge("equeue_queue_paused", ["queue", "kind"])
+    put = _counter("equeue_put_total", ["queue", "kind"])
+    for view in views.queues(store):
+        labels = [_label(view.name), view.kind]
+        for state, number in view.counts().items():
+            jobs.add_metric([*labels, state], number)
+        paused.add_metric(labels, view.paused())
+        ever_put = view.ever_put()
+        if ever_put is not None:
+            put.add_metric(labels, ever_put)
+    workers = _gauge("equeue_workers", ["kind"])
+    kinds = [worker.kind for worker in views.workers(store)]
+    for kind in sorted({"core", *kinds}):
+        workers.add_metric([kind], kinds.count(kind))
+    yield from (jobs, put, paused, workers)
+    found = examine(store)
+    yield _gauge("equeue_dead_owners", value=len(found.dead))
+    yield _gauge("equeue_file_bytes", value=found.file_bytes)
+    yield _gauge("equeue_live_bytes", value=found.live_bytes)
+    yield _gauge("equeue_free_bytes", value=found.free_bytes)
 
 
 def _gauge(name: str, labels: list[str] | None = None, value: float | None = None) -> Any:
@@ -105,11 +112,11 @@ def _label(name: str) -> str:
     return name.replace("\r", "\\r")
 
 
-def _registry(store: Store) -> CollectorRegistry:
+def _registry(path: str) -> CollectorRegistry:
     from prometheus_client.core import CollectorRegistry
 
     registry = CollectorRegistry()
-    registry.register(Collector(store))
+    registry.register(Collector(path))
     return registry
 
 
@@ -138,20 +145,26 @@ def metrics(path: str, port: int | None, host: str, once: bool) -> None:
             "metrics need prometheus-client, which is not installed: pip install prometheus-client",
             Code.MISSING,
         ) from None
-    with opened(path) as store:
-        registry = _registry(store)
-        if once:
-            click.echo(prometheus_client.generate_latest(registry).decode(), nl=False)
-            return
-        assert port is not None
-        server, thread = prometheus_client.start_http_server(port, host, registry)
-        try:
-            note(f"Metrics are at http://{host}:{server.server_port}/metrics")
-            threading.Event().wait()
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+    with opened(path):
+        pass  # what is wrong now is an error; what goes wrong later, a metric
+    registry = _registry(os.path.abspath(path))
+    if once:
+        click.echo(prometheus_client.generate_latest(registry).decode(), nl=False)
+        return
+    assert port is not None
+    started: Any = prometheus_client.start_http_server(port, host, registry)
+    if started is None:
+        raise Failure(
+            "this prometheus-client is too old: pip install 'prometheus-client>=0.20'", Code.MISSING
+        )
+    server, thread = started
+    try:
+        note(f"Metrics are at http://{host}:{server.server_port}/metrics")
+        threading.Event().wait()
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 COMMANDS = [metrics]

@@ -86,6 +86,11 @@ class StorePath(click.ParamType):  # type: ignore[type-arg]  # not generic befor
 
     name = "path"
 
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value:
+            self.fail("the path is empty", param, ctx)
+        return value
+
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:

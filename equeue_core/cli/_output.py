@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,16 +9,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
 from equeue_core.cli._errors import Code, Failure
 from equeue_core.cli._text import as_json, safe
 
-_UNLIMITED = 100_000
-"""Columns of what is no terminal: nothing is cut off."""
+_GAP = 2
+"""Columns of a terminal between those of a table."""
+
+_LEAST = 20
+"""Columns of a terminal that the last one of a table has at least."""
 
 _LINES = 100
 """Lines that are printed at a time."""
@@ -57,30 +58,32 @@ def print_table(
     if not listed:
         note(empty)
         return
-    terminal = sys.stdout.isatty()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for number, column in enumerate(columns):
-        table.add_column(
-            column.lstrip("#"),
-            justify="right" if column.startswith("#") else "left",
-            no_wrap=True,
-            # The last one is what may be long.
-            overflow="ellipsis" if number == len(columns) - 1 else "fold",
-            ratio=None,
-        )
-    for row in listed:
-        table.add_row(*map(Text, row))
-    width = shutil.get_terminal_size().columns if terminal else _UNLIMITED
-    stream = io.StringIO()
-    Console(
-        file=stream,
-        width=width,
-        force_terminal=terminal,
-        markup=False,
-        highlight=False,
-        emoji=False,
-    ).print(table)
-    _print_lines([line.rstrip() for line in stream.getvalue().splitlines()])
+    # What is empty in all rows is left out.
+    used = [number for number in range(len(columns)) if any(row[number] for row in listed)]
+    names = [columns[number] for number in used]
+    right = [name.startswith("#") for name in names]
+    lines = [[name.lstrip("#") for name in names]]
+    lines += [[row[number] for number in used] for row in listed]
+    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+    if sys.stdout.isatty():
+        # Only the last one may be cut off: ids and names are there to be copied.
+        left = shutil.get_terminal_size().columns - sum(widths[:-1]) - _GAP * (len(widths) - 1)
+        widths[-1] = min(widths[-1], max(left, _LEAST))
+    first, *others = [_aligned(line, widths, right) for line in lines]
+    _print_lines([click.style(first, bold=True), *others])
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    """One line of a table."""
+    padded = []
+    for cell, width, is_right in zip(cells, widths, right, strict=True):
+        if cell_len(cell) > width:
+            padded.append(set_cell_size(cell, width - 1) + "…")
+        elif is_right:
+            padded.append(" " * (width - cell_len(cell)) + cell)
+        else:
+            padded.append(set_cell_size(cell, width))
+    return (" " * _GAP).join(padded).rstrip()
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

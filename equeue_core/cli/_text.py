@@ -34,8 +34,14 @@ def _escape(character: str) -> str:
     return ascii(character)[1:-1]
 
 
-def plain(value: Any) -> Any:
+_DEEPEST = 100
+"""Levels of nested data that are shown."""
+
+
+def plain(value: Any, depth: int = 0) -> Any:
     """The value as JSON can have it: bytes as text, or as ``{"base64": ...}`` if they are none."""
+    if depth > _DEEPEST:
+        return "..."
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -46,9 +52,9 @@ def plain(value: Any) -> Any:
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Mapping):
-        return {_key(key): plain(each) for key, each in value.items()}
+        return {_key(key): plain(each, depth + 1) for key, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(each) for each in value]
+        return [plain(each, depth + 1) for each in value]
     return str(value)
 
 
@@ -62,12 +68,13 @@ def as_json(value: Any, indent: int | None = 2) -> str:
     return json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")
 
 
-def moment(epoch: float | None) -> str:
-    """A time, in the local zone."""
+def moment(epoch: float | None, short: bool = False) -> str:
+    """A time in the local zone; a short one without what a list has no room for."""
     if not epoch:
         return ""
     try:
-        return datetime.fromtimestamp(epoch).astimezone().isoformat(" ", "milliseconds")
+        local = datetime.fromtimestamp(epoch).astimezone()
+        return f"{local:%Y-%m-%d %H:%M:%S}" if short else local.isoformat(" ", "milliseconds")
     except (ValueError, OverflowError, OSError):
         return str(epoch)
 

@@ -28,12 +28,19 @@ def equeue() -> Run:
     """Runs the command; it is to end with the code that is expected."""
 
     def run(*arguments: object, code: int = 0, stdin: str | None = None) -> Result:
-        result = CliRunner().invoke(app, [str(each) for each in arguments], input=stdin)
+        result = _runner().invoke(app, [str(each) for each in arguments], input=stdin)
         assert result.exit_code == code, result.output
         assert result.exception is None or isinstance(result.exception, SystemExit), result.output
         return result
 
     return run
+
+
+def _runner() -> CliRunner:
+    try:
+        return CliRunner(mix_stderr=False)  # type: ignore[call-arg]
+    except TypeError:  # since click 8.2, nothing else is done
+        return CliRunner()
 
 
 @pytest.fixture

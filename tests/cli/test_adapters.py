@@ -96,8 +96,10 @@ def test_another_namespace(store_path: Path, shown: Shown) -> None:
 def test_a_message_that_is_none(broker: LMDBBroker, store_path: Path, shown: Shown) -> None:
     broker.queue("default").put(pickle.dumps("another encoder"))
     broker.queue("default").put(b'{"half": ')
+    broker.queue("default").put(b"{" * 100_000)
+    broker.queue("default").put(send(broker).encode().replace(b'"args":[]', b'"args":5'))
     found = shown("jobs", store_path, "dramatiq:default")
-    assert len(found) == 2
+    assert len(found) == 5
 
 
 def test_messages_are_managed(

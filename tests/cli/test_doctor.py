@@ -83,6 +83,8 @@ def test_a_file_system_that_is_none_for_a_store(
     kind: str, store: Path, shown: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_mounts, "file_system_type", lambda path: kind)
+    network = kind if kind == "nfs4" else None
+    monkeypatch.setattr(_mounts, "network_file_system", lambda path: network)
     found = lines(shown, store, Code.PROBLEMS)
     subject = "opening" if kind == "nfs4" else "file system"
     assert kind in found[subject]["found"]

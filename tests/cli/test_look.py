@@ -182,3 +182,47 @@ def test_a_wrong_name_makes_no_queue(command: str, store: Path, equeue: Run) -> 
 @pytest.mark.parametrize("job_id", ["99", "-1", "x", "\u0663", "9" * 30])
 def test_a_wrong_id(job_id: str, store: Path, equeue: Run) -> None:
     equeue("show", store, "mail", "--", job_id, code=Code.NOT_FOUND)
+
+
+def test_deep_payloads(store_path: Path, equeue: Run, shown: Shown) -> None:
+    deep: Any = 1
+    for _ in range(400):
+        deep = [deep]
+    with Queue(store_path) as queue:
+        queue.put(deep)
+    equeue("jobs", store_path, "default")
+    assert "..." in equeue("show", store_path, "default", 1).stdout
+    assert "..." in equeue("show", store_path, "default", 1, "--json").stdout
+
+
+def test_a_look_takes_no_lock_for_writing(
+    store: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(store) as opened:
+        opened.queue("mail").put("so that it is open")
+
+        def refuse(*arguments: Any, **options: Any) -> None:
+            raise AssertionError("a look that writes")
+
+        monkeypatch.setattr(opened._environment, "write", refuse)
+        for command in LOOKING:
+            equeue(command, store)
+        equeue("jobs", store, "mail")
+        equeue("show", store, "mail", 1)
+
+
+def test_an_empty_path(store: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(store)
+    assert "empty" in equeue("stats", "", code=Code.USAGE).stderr
+    equeue("stats", ".")
+
+
+def test_a_table_is_aligned(store_path: Path, equeue: Run) -> None:
+    with Queue(store_path, "\u4e2d\u6587") as queue:
+        queue.put(1)
+    with Queue(store_path, "b") as queue:
+        queue.put_many(range(1000))
+    header, first, second = equeue("queues", store_path).stdout.splitlines()
+    assert header == "kind  unfinished  failed  queue"
+    assert first == "core           1       0  \u4e2d\u6587"
+    assert second == "core        1000       0  b"

@@ -114,3 +114,20 @@ def test_pause_and_resume(store: Path, equeue: Run) -> None:
         assert queue.paused
         equeue("resume", store, "mail")
         assert not queue.paused
+
+
+@pytest.mark.parametrize("name", ["", "\udcff", "x" * 70_000])
+def test_what_cannot_name_a_queue(name: str, store: Path, equeue: Run) -> None:
+    equeue("put", store, name, "1", "--create", code=Code.USAGE)
+    equeue("pause", store, name, code=Code.NOT_FOUND)
+
+
+def test_what_cannot_be_a_store(equeue: Run, tmp_path: Path) -> None:
+    assert "directory" in equeue("put", "lmdb:///x", "q", "1", "--create", code=Code.USAGE).stderr
+    (tmp_path / "file").write_text("")
+    equeue("put", tmp_path / "file", "q", "1", "--create", code=Code.UNUSABLE)
+
+
+@pytest.mark.parametrize("payload", ["1" * 30, '"\\ud800"', "[" * 100_000])
+def test_json_that_cannot_be_stored(payload: str, store: Path, equeue: Run) -> None:
+    equeue("put", store, "mail", "-", stdin=payload, code=Code.USAGE)

@@ -66,7 +66,10 @@ def test_a_server_until_ctrl_c(store: Path) -> None:
             assert 'equeue_put_total{kind="core",queue="mail"} 7.0' in read(url)
             shutil.rmtree(store)
             assert "equeue_up 0.0" in read(url)
-            assert "was removed" in process.stderr.readline()
+            assert "no such directory" in process.stderr.readline()
+            with Queue(store, "mail") as queue:
+                queue.put("in another store")
+            assert 'equeue_put_total{kind="core",queue="mail"} 1.0' in read(url)
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=60)
         finally:

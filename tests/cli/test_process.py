@@ -81,6 +81,27 @@ def test_the_entry_point_is_the_same_command() -> None:
     assert done.stdout.startswith("equeue ")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("latin-1", "m\xfcde \\u4e2d"), ("utf-8", "m\xfcde \u4e2d")]
+)
+def test_a_terminal_without_unicode(encoding: str, shown: str, store_path: Path) -> None:
+    with Queue(store_path) as queue:
+        queue.put("m\xfcde \u4e2d")
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = run("jobs", store_path, "default", env=environment, encoding=encoding)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert shown in done.stdout
+    failed = run("stats", "\u4e2d", env=environment, encoding=encoding)
+    assert failed.returncode == Code.NOT_FOUND
+    assert "Traceback" not in failed.stderr
+
+
+def test_words_that_are_no_text(store: Path) -> None:
+    done = run(b"stats".decode(), os.fsdecode(b"\xff"))
+    assert done.returncode == Code.NOT_FOUND
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("package", ["click", "rich"])
 def test_without_the_extra(package: str) -> None:
     done = subprocess.run(
@@ -202,6 +223,7 @@ def test_a_table_fits_the_terminal(store_path: Path) -> None:
         queue.put("long " * 100)
         queue.put("evil \x1b[2J")
     code, printed = on_a_terminal("jobs", store_path, "default", columns=70)
+    assert printed.startswith("\x1b[1mid")
     assert code == 0
     lines = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in printed.splitlines()]
     assert max(map(len, lines)) <= 70

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -110,10 +111,59 @@ def test_a_store_in_use_is_neither_replaced_nor_a_backup(
     equeue("check", store)
 
 
+def test_restore_through_a_link_and_into_an_empty_directory(
+    store: Path, tmp_path: Path, equeue: Run
+) -> None:
+    copy, link, empty = tmp_path / "copy", tmp_path / "link", tmp_path / "empty"
+    equeue("backup", store, copy)
+    link.symlink_to(store)
+    equeue("restore", copy, link, "--replace", "--yes")
+    assert link.is_symlink()
+    empty.mkdir(mode=0o750)
+    equeue("restore", copy, empty)
+    assert [each.name for each in empty.iterdir()] == ["data.mdb"]
+    for path in (link, empty):
+        equeue("check", path)
+
+
+def test_restore_keeps_owner_and_mode(
+    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[str, int]] = []
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(
+        os, "chown", lambda path, user, group: given.append((Path(path).name, user))
+    )
+    equeue("backup", store, tmp_path / "copy")
+    store.chmod(0o750)
+    equeue("restore", tmp_path / "copy", store, "--replace", "--yes")
+    assert store.stat().st_mode & 0o777 == 0o750
+    assert given[-1] == ("data.mdb", store.stat().st_uid)
+
+
+def test_what_cannot_be_renamed_stays(
+    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    equeue("backup", store, tmp_path / "copy")
+    rename = os.rename
+
+    def refuse(source: str, target: str) -> None:
+        if str(source) == str(store):
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    output = equeue("restore", tmp_path / "copy", store, "--replace", "-y", code=Code.UNUSABLE)
+    assert "mount point" in output.stderr
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["copy", "data"]
+    equeue("check", store)
+
+
 def test_what_cannot_be_restored(store: Path, tmp_path: Path, equeue: Run) -> None:
     equeue("restore", tmp_path / "none", tmp_path / "new", code=Code.NOT_FOUND)
     equeue("restore", store, store, "--replace", "--yes", code=Code.UNUSABLE)
-    equeue("restore", store, tmp_path / "no" / "parent", code=Code.UNUSABLE)
+    (tmp_path / "file").write_text("")
+    equeue("restore", store, tmp_path / "file" / "data", code=Code.UNUSABLE)
     assert Store(store).check().ok
 
 

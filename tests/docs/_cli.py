@@ -26,9 +26,10 @@ _START = """\
 [The how-to page](../how-to/command-line.md) has examples. It comes with the extra `cli`;
 `python -m equeue_core` is the same command.
 
-Results go to standard output, messages to standard error. The columns of a table that goes to no terminal
-are as wide as they have to be, for `grep` and `awk`. With `--json`, times are epoch seconds, and bytes that
-are no text are `{"base64": "..."}`. Control characters of payloads and names are shown as escapes.
+Results go to standard output, messages to standard error. In a table, columns that would be empty are left
+out, and only on a terminal the last one may be cut off; scripts should use `--json`. There, times are epoch
+seconds, and bytes that are no text are `{"base64": "..."}`. Control characters of payloads and names are
+shown as escapes.
 
 Commands that only look change no job, make no store and upgrade none; but the store's own files beside
 `data.mdb` are made if they are missing, as by every process that opens it, so a directory that may not be

@@ -76,7 +76,7 @@ def over(application: Application) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.contract("RQW-06")
-@pytest.mark.parametrize("rounds", [6, pytest.param(150, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("rounds", [4, pytest.param(150, marks=pytest.mark.torture)])
 @pytest.mark.timeout(1800)
 def test_kills_at_random(
     application: Application, watch: Watch, start: Starter, rounds: int

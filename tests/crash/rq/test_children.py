@@ -12,11 +12,18 @@ from .._procs import wait_until
 from .._watch import Gate, Watch
 from ._application import Application
 from ._commands import Starter
-from .test_killed import CLASSES, is_zombie
+from .test_killed import CLASSES, is_zombie, long_form
 
 
-@pytest.mark.parametrize("worker_class", CLASSES)
-@pytest.mark.parametrize("function", ["daemonize", "run_command"])
+@pytest.mark.parametrize(
+    ("worker_class", "function"),
+    [
+        *((each, "daemonize") for each in CLASSES),
+        ("SpawnWorker", "run_command"),
+        long_form("Worker", "run_command"),
+        long_form("SimpleWorker", "run_command"),
+    ],
+)
 def test_a_jobs_children_are_not_its_worker(
     application: Application,
     watch: Watch,
@@ -40,7 +47,9 @@ def test_a_jobs_children_are_not_its_worker(
     assert application.traces() == []
 
 
-@pytest.mark.parametrize("worker_class", CLASSES)
+@pytest.mark.parametrize(
+    "worker_class", ["Worker", long_form("SpawnWorker"), long_form("SimpleWorker")]
+)
 def test_the_scheduler_of_a_killed_worker_does_not_count_as_the_worker(
     application: Application, watch: Watch, gate: Gate, start: Starter, worker_class: str
 ) -> None:

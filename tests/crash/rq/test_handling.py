@@ -13,6 +13,7 @@ from .._procs import wait_until
 from .._watch import Gate, Watch
 from ._application import JOBS, Application
 from ._commands import Starter, kill_together
+from .test_killed import SOME_FORKING
 
 
 def handler(function: str) -> tuple[str, str]:
@@ -106,7 +107,7 @@ def test_the_observer_cannot_import_the_function_nor_its_callback(
     assert application.traces() == []
 
 
-@pytest.mark.parametrize("worker_class", ["Worker", "SpawnWorker"])
+@pytest.mark.parametrize("worker_class", SOME_FORKING)
 def test_another_serializer(
     application: Application, watch: Watch, gate: Gate, start: Starter, worker_class: str
 ) -> None:

@@ -7,6 +7,7 @@ import signal
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from rq import Retry
@@ -24,6 +25,16 @@ FORKING = ["Worker", "SpawnWorker"]
 CLASSES = [*FORKING, "SimpleWorker"]
 
 
+def long_form(*values: Any) -> Any:
+    """A variant that the short form leaves out."""
+    return pytest.param(*values, marks=pytest.mark.torture)
+
+
+SOME_FORKING = ["Worker", long_form("SpawnWorker")]
+SOME = [*SOME_FORKING, "SimpleWorker"]
+"""The same, with what makes a difference seldom in the long form only."""
+
+
 def gone(pid: int) -> None:
     """Wait until a process that is nobody's child any longer has ended."""
     wait_until(lambda: not os.path.exists(f"/proc/{pid}") or is_zombie(pid), f"{pid} has ended")
@@ -37,7 +48,7 @@ def is_zombie(pid: int) -> bool:
         return True
 
 
-@pytest.mark.parametrize("worker_class", ["", *FORKING])
+@pytest.mark.parametrize("worker_class", ["", *SOME_FORKING])
 def test_a_killed_horses_job_fails_once(
     application: Application, watch: Watch, start: Starter, worker_class: str
 ) -> None:
@@ -159,7 +170,7 @@ def test_a_horse_goes_on_without_its_worker(
 
 
 @pytest.mark.contract("RQW-07")
-@pytest.mark.parametrize("worker_class", CLASSES)
+@pytest.mark.parametrize("worker_class", SOME)
 def test_a_worker_of_the_same_name_starts_at_once(
     application: Application, watch: Watch, gate: Gate, start: Starter, worker_class: str
 ) -> None:

@@ -11,6 +11,7 @@ from .._watch import Watch
 from . import _dying as dying
 from ._application import Application
 from ._commands import Command, Starter
+from .test_killed import SOME, long_form
 
 DYING = dying.__name__
 
@@ -28,16 +29,19 @@ def die(start: Starter, point: str, worker_class: str, *queues: str) -> Command:
     return victim
 
 
+ONE, TWO = ("default",), ("urgent", "default")
+
+
 @pytest.mark.contract("RQW-04")
 @pytest.mark.parametrize(
-    "queues", [("default",), ("urgent", "default")], ids=["one queue", "two queues"]
-)
-@pytest.mark.parametrize(
-    ("worker_class", "points"),
+    ("worker_class", "points", "queues"),
     [
-        ("Worker", [*POINTS, "forked", "starting"]),
-        ("SpawnWorker", ["forked", "starting"]),
-        ("SimpleWorker", ["prepared", "starting"]),
+        ("Worker", [*POINTS, "forked", "starting"], ONE),
+        ("Worker", [*POINTS, "forked", "starting"], TWO),
+        ("SpawnWorker", ["forked", "starting"], TWO),
+        ("SimpleWorker", ["prepared", "starting"], TWO),
+        long_form("SpawnWorker", ["forked", "starting"], ONE),
+        long_form("SimpleWorker", ["prepared", "starting"], ONE),
     ],
 )
 def test_a_job_that_was_not_started_is_back_at_the_head_of_its_queue(
@@ -63,7 +67,7 @@ def test_a_job_that_was_not_started_is_back_at_the_head_of_its_queue(
     assert application.traces() == []
 
 
-@pytest.mark.parametrize("worker_class", ["Worker", "SpawnWorker", "SimpleWorker"])
+@pytest.mark.parametrize("worker_class", SOME)
 def test_a_job_that_was_started_is_abandoned(
     application: Application, watch: Watch, start: Starter, worker_class: str
 ) -> None:

@@ -13,8 +13,7 @@ from .._procs import wait_until
 from .._watch import Gate, Watch
 from ._application import Application
 from ._commands import Command, Starter
-
-CLASSES = ["Worker", "SpawnWorker", "SimpleWorker"]
+from .test_killed import SOME
 
 DEAF = 1.05
 """Seconds in which RQ does not listen to a second signal, and a little more."""
@@ -29,7 +28,7 @@ def stop_at_once(command: Command, at: Gate | None = None) -> None:
     command.signal(signal.SIGTERM)
 
 
-@pytest.mark.parametrize("worker_class", ["", *CLASSES])
+@pytest.mark.parametrize("worker_class", ["", *SOME])
 def test_an_idle_worker_ends_at_once(
     application: Application, start: Starter, worker_class: str
 ) -> None:
@@ -39,7 +38,7 @@ def test_an_idle_worker_ends_at_once(
 
 
 @pytest.mark.contract("RQW-08")
-@pytest.mark.parametrize("worker_class", ["", *CLASSES])
+@pytest.mark.parametrize("worker_class", ["", *SOME])
 def test_a_warm_shutdown_waits_for_the_job(
     application: Application, watch: Watch, gate: Gate, start: Starter, worker_class: str
 ) -> None:
@@ -118,7 +117,7 @@ def test_signals_at_any_time_leave_no_job_behind(
         for job in left[:3]:
             application.enqueue("mark", job)
         del left[:3]
-        worker = start(worker_class=CLASSES[rounds % 2 * 2])
+        worker = start(worker_class=["Worker", "SimpleWorker"][rounds % 2])
         wait_until(lambda worker=worker: bool(application.state(worker.worker)), "it is there")
         os.kill(worker.pid, [signal.SIGTERM, signal.SIGINT][rounds // 2 % 2])
         worker.ended()

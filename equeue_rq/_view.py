@@ -11,7 +11,7 @@ from typing import Any
 import redis
 import rq
 from rq import registry
-from rq.exceptions import InvalidJobOperation, NoSuchJobError
+from rq.exceptions import InvalidJobOperation
 from rq.job import Job, JobStatus
 from rq.suspension import is_suspended
 from rq.utils import as_text
@@ -46,6 +46,10 @@ _REGISTRIES: dict[str, Any] = {
 """Where RQ keeps the jobs of each state, but for the pending ones."""
 
 _PAGE = 100
+
+
+class Unreadable(EQueueError):
+    """RQ cannot make a job of what is stored as one."""
 
 
 class RQSource(Source):
@@ -135,24 +139,38 @@ class RQQueue(QueueView):
             )
         number = 0
         for place in known if state is None else ["failed" if state == "stopped" else state]:
-            for job in self._in(place):
+            for shown in self._in(place):
                 if number == limit:
                     return
-                shown = self._view(job, place)
                 if state in (None, place, shown.state):
                     number += 1
                     yield shown
 
-    def _in(self, place: str) -> Iterator[Job]:
+    def _in(self, place: str) -> Iterator[JobView]:
         start = 0
         while True:
             with _errors():
                 ids = self._ids(place, start, start + _PAGE - 1)
-                jobs = Job.fetch_many(ids, self.connection, serializer=KeepingSerializer)
-            yield from (job for job in jobs if job is not None)
+                found = self._read(ids)
+            for job_id, job in zip(ids, found, strict=True):
+                if isinstance(job, Unreadable):
+                    yield JobView(job_id, self.name, place, str(job), None)
+                elif job is not None:
+                    yield self._view(job, place)
             if len(ids) < _PAGE:
                 return
             start += _PAGE
+
+    def _read(self, ids: list[str]) -> list[Job | Unreadable | None]:
+        """The jobs; None for one that has expired."""
+        try:
+            return [*Job.fetch_many(ids, self.connection, serializer=KeepingSerializer)]
+        except redis.RedisError:
+            raise
+        except Exception as error:  # noqa: BLE001 - RQ raises anything at what it cannot read
+            if len(ids) == 1:
+                return [Unreadable(f"RQ cannot read the job ({type(error).__name__}: {error})")]
+            return [job for job_id in ids for job in self._read([job_id])]
 
     def _ids(self, place: str, start: int, end: int) -> list[str]:
         found: Any
@@ -185,10 +203,9 @@ class RQQueue(QueueView):
 
     def _fetch(self, job_id: str) -> Job:
         with _errors():
-            try:
-                job = Job.fetch(job_id, self.connection, serializer=KeepingSerializer)
-            except (NoSuchJobError, ValueError):
-                job = None
+            (job,) = self._read([job_id])
+        if isinstance(job, Unreadable):
+            raise job
         if job is None or job.origin != self.queue.name:
             raise JobNotFound(
                 f"no job {job_id!r} in {self.name!r}: it never was, or it has expired"
@@ -272,7 +289,7 @@ class RQQueue(QueueView):
         number = 0
         for job_id in self._all_ids("failed"):
             # Others may have requeued or deleted it meanwhile.
-            with contextlib.suppress(JobNotFound, JobStateError):
+            with contextlib.suppress(JobNotFound, JobStateError, Unreadable):
                 self.requeue(job_id)
                 number += 1
         return number
@@ -298,7 +315,7 @@ class RQQueue(QueueView):
             raise ValueError(f"there is no state {state!r} to purge in a queue of RQ")
         number = 0
         for job_id in self._all_ids(state):
-            with contextlib.suppress(JobNotFound), _errors():
+            with contextlib.suppress(JobNotFound, Unreadable), _errors():
                 job = self._fetch(job_id)
                 # Not one that went on meanwhile.
                 if self._place(job) == state:
@@ -314,8 +331,9 @@ class RQQueue(QueueView):
         return "failed" if status == "stopped" else _STATES.get(status, status)
 
     def _forget(self, place: str, job_id: str) -> None:
-        """Remove the id of a job that has expired."""
+        """Remove what there is of a job that has expired, or cannot be read."""
         with _errors():
+            self.connection.delete(Job.key_for(job_id))
             if place == "pending":
                 self.connection.lrem(self.queue.key, 1, job_id)
             else:

@@ -198,6 +198,24 @@ def test_nothing_of_a_pickle_is_run(
     assert not made.exists()
 
 
+def test_a_job_that_rq_cannot_read_is_listed_and_purged(
+    connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run
+) -> None:
+    queue = rq.Queue(connection=connection)
+    halves = [queue.enqueue("os.getcwd", job_id=f"half-{number}") for number in range(2)]
+    queue.enqueue("os.getcwd", job_id="whole")
+    connection.hdel(halves[0].key, "data")
+    connection.hset(halves[1].key, "timeout", b"\xff")
+    listed = shown("jobs", store_path, "rq:default")
+    assert [each["id"] for each in listed] == ["half-0", "half-1", "whole"]
+    assert "cannot read" in equeue("jobs", store_path, "rq:default").stdout
+    output = equeue("show", store_path, "rq:default", "half-0", code=Code.OTHER).stderr
+    assert "cannot read" in output
+    equeue("purge", store_path, "rq:default", "--state", "pending", "-y")
+    assert counts(shown, store_path, "rq:default") == {}
+    assert not connection.exists(*(half.key for half in halves))
+
+
 def test_other_serializers(
     connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run
 ) -> None:

@@ -93,6 +93,7 @@ def test_another_namespace(store_path: Path, shown: Shown) -> None:
     assert [each["kind"] for each in shown("queues", store_path)] == ["dramatiq", "core"]
 
 
+@pytest.mark.contract("CLI-03")
 def test_a_message_that_is_none(broker: LMDBBroker, store_path: Path, shown: Shown) -> None:
     broker.queue("default").put(pickle.dumps("another encoder"))
     broker.queue("default").put(b'{"half": ')
@@ -165,6 +166,7 @@ def test_the_states_of_rq(
     assert "os.path.nope(1)" in equeue("jobs", store_path, "rq:default").stdout
 
 
+@pytest.mark.contract("CLI-06")
 def test_a_job_of_rq_is_shown(connection: LMDBRedis, store_path: Path, shown: Shown) -> None:
     queue = rq.Queue(connection=connection)
     done = queue.enqueue("os.path.join", "a", "b")
@@ -216,6 +218,7 @@ def test_a_job_that_rq_cannot_read_is_listed_and_purged(
     assert not connection.exists(*(half.key for half in halves))
 
 
+@pytest.mark.contract("CLI-03")
 def test_other_serializers(
     connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run
 ) -> None:
@@ -255,6 +258,7 @@ def test_jobs_of_rq_are_managed(
     assert not rq.job.Job.exists(job_id, connection)
 
 
+@pytest.mark.contract("CLI-03")
 def test_what_rq_has_not(connection: LMDBRedis, store_path: Path, equeue: Run) -> None:
     rq.Queue(connection=connection).enqueue("os.getcwd")
     for verb, command in (("pause", "rq suspend"), ("resume", "rq resume")):
@@ -284,6 +288,7 @@ def test_databases_and_names(
         assert [each.name for each in rq.Queue.all(third)] == ["new"]
 
 
+@pytest.mark.contract("CLI-01")
 def test_workers_of_rq(connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run) -> None:
     worker = rq.Worker([rq.Queue(connection=connection)], connection=connection, name="w")
     worker.register_birth()

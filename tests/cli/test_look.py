@@ -104,6 +104,8 @@ def test_show_has_everything(store: Path, shown: Shown, equeue: Run) -> None:
     assert "attempt 1" in text
 
 
+@pytest.mark.contract("CLI-06")
+@pytest.mark.contract("CLI-06")
 def test_show_and_workers_say_who_has_a_job(store: Path, shown: Shown, equeue: Run) -> None:
     with Store(store) as opened:
         record = opened.queue("mail").get(timeout=0)
@@ -147,6 +149,7 @@ def test_names_and_errors_are_made_harmless(store_path: Path, equeue: Run) -> No
     assert "\x1b" not in missing
 
 
+@pytest.mark.contract("CLI-02")
 @pytest.mark.parametrize("command", [*LOOKING, "doctor"])
 def test_a_wrong_path_makes_no_store(command: str, tmp_path: Path, equeue: Run) -> None:
     missing = tmp_path / "typo"
@@ -161,6 +164,7 @@ def test_a_wrong_path_makes_no_store(command: str, tmp_path: Path, equeue: Run) 
     assert "not a directory" in equeue(command, file, code=Code.NOT_FOUND).stderr
 
 
+@pytest.mark.contract("CLI-01")
 @pytest.mark.parametrize("command", [*LOOKING, "doctor", "jobs"])
 def test_looking_changes_nothing(command: str, store: Path, equeue: Run) -> None:
     """Not even what a worker would do first: give back the jobs of one that was killed."""
@@ -171,6 +175,7 @@ def test_looking_changes_nothing(command: str, store: Path, equeue: Run) -> None
     assert content(store) == before
 
 
+@pytest.mark.contract("CLI-02")
 @pytest.mark.parametrize("command", ["jobs", "pause", "resume", "show"])
 def test_a_wrong_name_makes_no_queue(command: str, store: Path, equeue: Run) -> None:
     more = ["1"] if command == "show" else []
@@ -184,6 +189,7 @@ def test_a_wrong_id(job_id: str, store: Path, equeue: Run) -> None:
     equeue("show", store, "mail", "--", job_id, code=Code.NOT_FOUND)
 
 
+@pytest.mark.contract("CLI-01")
 def test_deep_payloads(store_path: Path, equeue: Run, shown: Shown) -> None:
     deep: Any = 1
     for _ in range(400):

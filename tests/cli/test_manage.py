@@ -47,6 +47,7 @@ def test_the_options_of_put(store: Path, equeue: Run, shown: Shown) -> None:
     )
 
 
+@pytest.mark.contract("CLI-02")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -72,6 +73,7 @@ def test_put_makes_a_store_and_a_queue_only_if_told(store_path: Path, equeue: Ru
     assert (counts(store_path)["total"], counts(store_path, "other")["total"]) == (1, 2)
 
 
+@pytest.mark.contract("CLI-04")
 def test_requeue_one(store: Path, equeue: Run) -> None:
     equeue("requeue", store, "mail", 1)
     assert (counts(store)["failed"], counts(store)["pending"]) == (0, 3)
@@ -90,6 +92,7 @@ def test_requeue_wants_one_of_two(arguments: list[str], store: Path, equeue: Run
     equeue("requeue", store, "mail", *arguments, code=Code.USAGE)
 
 
+@pytest.mark.contract("CLI-04")
 def test_cancel(store: Path, equeue: Run) -> None:
     equeue("cancel", store, "mail", 4, code=Code.REFUSED)
     equeue("cancel", store, "mail", 4, "-y")

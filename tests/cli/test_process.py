@@ -45,6 +45,7 @@ with open(sys.argv[1] + "/lock", "r+") as lock:
 """
 
 
+@pytest.mark.contract("CLI-05")
 def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],
@@ -102,6 +103,8 @@ def test_words_that_are_no_text(store: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.contract("CLI-05")
+@pytest.mark.contract("CLI-05")
 @pytest.mark.parametrize("package", ["click", "rich"])
 def test_without_the_extra(package: str) -> None:
     done = subprocess.run(
@@ -128,6 +131,7 @@ def test_a_reader_that_goes_away(store_path: Path) -> None:
         assert (process.returncode, errors) == (Code.CLOSED_PIPE, b"")
 
 
+@pytest.mark.contract("CLI-05")
 def test_a_reader_that_was_never_there(store: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -231,6 +235,7 @@ def test_a_table_fits_the_terminal(store_path: Path) -> None:
     assert "\x1b[2J" not in printed
 
 
+@pytest.mark.contract("CLI-04")
 @pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
 @pytest.mark.parametrize(
     ("answer", "code", "left"),
@@ -250,6 +255,7 @@ def test_a_terminal_is_asked(answer: str, code: int, left: int, store: Path) -> 
         assert queue.stats()["pending"] == left
 
 
+@pytest.mark.contract("CLI-05")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("mode", [0o755, 0o700])
 def test_a_user_who_may_not_write(mode: int) -> None:

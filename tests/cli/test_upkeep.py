@@ -55,6 +55,7 @@ def write_format(path: Path, **changed: object) -> None:
         txn.put(_keys.FORMAT, msgpack.packb({**record, **changed}))
 
 
+@pytest.mark.contract("CLI-07")
 def test_backup_and_restore(store: Path, tmp_path: Path, equeue: Run, used: object) -> None:
     copy, new = tmp_path / "copy", tmp_path / "new"
     equeue("backup", store, copy)
@@ -92,6 +93,7 @@ def test_restore_replaces_a_damaged_store(store: Path, tmp_path: Path, equeue: R
     equeue("check", store)
 
 
+@pytest.mark.contract("CLI-07")
 def test_restore_into_a_store_that_lost_its_data(store: Path, tmp_path: Path, equeue: Run) -> None:
     equeue("backup", store, tmp_path / "copy")
     (store / "data.mdb").unlink()
@@ -197,6 +199,8 @@ def test_compact_needs_the_store_for_itself(store: Path, equeue: Run, used: obje
     assert "another process" in equeue("compact", store, code=Code.BUSY).stderr
 
 
+@pytest.mark.contract("CLI-05")
+@pytest.mark.contract("CLI-01")
 @pytest.mark.parametrize("command", ["stats", "check", "compact"])
 def test_a_store_of_a_newer_format(command: str, store: Path, equeue: Run) -> None:
     write_format(store, format=99)

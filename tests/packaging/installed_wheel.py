@@ -58,6 +58,24 @@ def test_the_metadata_is_there() -> None:
     assert set(metadata.get_all("Provides-Extra") or ()) == {"all", "cli", "dramatiq", "rq"}
 
 
+def test_the_command_is_there(tmp_path: Path) -> None:
+    """Without its extra it says what to install."""
+    done = subprocess.run(
+        [sys.executable, "-m", "equeue_core", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    if importlib.util.find_spec("click") and importlib.util.find_spec("rich"):
+        assert (done.returncode, done.stdout) == (0, f"equeue {equeue_core.__version__}\n")
+    else:
+        assert (done.returncode, done.stdout) == (9, "")
+        assert "pip install 'equeue[cli]'" in done.stderr
+    scripts = importlib.metadata.entry_points(group="console_scripts", name="equeue")
+    assert {script.value for script in scripts} == {"equeue_core.cli:main"}
+
+
 def test_put_get_ack(tmp_path: Path) -> None:
     with equeue_core.Store(tmp_path / "data") as store:
         queue = store.queue("mail")

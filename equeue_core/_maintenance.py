@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 PARTIAL = "partial"
 """Where a backup is made before it is complete."""
 
+COMPACTED = "compact"
+"""Where, in the store's directory, the compacted data is made."""
+
 
 @dataclass(frozen=True)
 class Owner:
@@ -123,7 +126,7 @@ def check(environment: Environment) -> CheckReport:
 def compact(environment: Environment) -> tuple[int, int]:
     """See ``Store.compact``."""
     data = os.path.join(environment.directory, _files.DATA)
-    work = os.path.join(environment.directory, "compact")
+    work = os.path.join(environment.directory, COMPACTED)
     before = environment.size()
 
     def swap() -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import click
@@ -140,7 +141,8 @@ def requeue(path: str, queue: str, job_id: str | None, all_failed: bool, yes: bo
             return
         failed = view.counts()["failed"]
         confirm(f"Requeue all {failed} failed jobs of {queue!r}?", yes or not failed)
-        with progress(f"Requeueing failed jobs of {queue}"):
+        done = partial(_fewer, view, "failed", failed)
+        with progress(f"Requeueing failed jobs of {queue}", failed, done):
             number = view.requeue_failed()
         note(f"Requeued {number} jobs.")
 
@@ -175,11 +177,17 @@ def purge(path: str, queue: str, state: str, yes: bool) -> None:
         number = view.counts().get(state, 0)
         confirm(f"Remove all {number} {state} jobs of {queue!r} for good?", yes or not number)
         try:
-            with progress(f"Removing {state} jobs of {queue}"):
+            done = partial(_fewer, view, state, number)
+            with progress(f"Removing {state} jobs of {queue}", number, done):
                 removed = view.purge(state)
         except ValueError as error:
             raise Failure(str(error), Code.USAGE) from error
     note(f"Removed {removed} jobs.")
+
+
+def _fewer(view: views.QueueView, state: str, before: int) -> int:
+    """By how much the jobs in the state have become fewer."""
+    return max(0, before - view.counts()[state])
 
 
 @click.command(short_help="Hand out no more jobs of a queue.")

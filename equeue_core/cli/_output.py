@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from equeue_core.cli._errors import Code, Failure
 from equeue_core.cli._text import as_json, safe
+from equeue_core.errors import EQueueError
 
 _GAP = 2
 """Columns of a terminal between those of a table."""
 
 _LEAST = 20
 """Columns of a terminal that the last one of a table has at least."""
+
+_LOOK_EVERY = 0.2
+"""Seconds between two looks at how far something is."""
 
 _LINES = 100
 """Lines that are printed at a time."""
@@ -112,14 +126,38 @@ def confirm(question: str, yes: bool) -> None:
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal that it goes on; yields a function that is told how much is done."""
+def progress(
+    what: str, total: int | None = None, done: Callable[[], int] | None = None
+) -> Iterator[None]:
+    """Show on a terminal that it goes on.
+
+    Parameters:
+        what: what is done.
+        total: how much there is to do; None if that is not known.
+        done: looks how much of it is done; called now and then, by another thread.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda done: None
+        yield
         return
-    counted = (BarColumn(), TextColumn("{task.completed}/{task.total}")) if total else ()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn())
+    columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}")]
+    if total:
+        columns += [BarColumn(), TaskProgressColumn()]
+    columns.append(TimeElapsedColumn())
+    ended = threading.Event()
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(safe(what), total=total)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(escape(safe(what)), total=total or None)
+
+        def watch() -> None:
+            while done is not None and not ended.wait(_LOOK_EVERY):
+                # A file that is not there yet, say: the next look will tell.
+                with suppress(EQueueError, OSError):
+                    bar.update(task, completed=done())
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import partial
+
 import click
 
 from equeue_core import _restore
+from equeue_core._examine import examine
+from equeue_core._maintenance import COMPACTED, PARTIAL
+from equeue_core._store import _files
 from equeue_core.cli._errors import Code
 from equeue_core.cli._open import opened, path_argument, require_store
 from equeue_core.cli._output import (
@@ -19,6 +26,11 @@ from equeue_core.cli._output import (
 from equeue_core.cli._text import safe, size
 
 
+def _size_of(*place: str) -> Callable[[], int]:
+    """A look at the size of the data that is being written somewhere."""
+    return partial(os.path.getsize, os.path.join(*place, _files.DATA))
+
+
 @click.command(short_help="Copy a store that is in use.")
 @path_argument
 @click.argument("destination", metavar="DEST")
@@ -27,8 +39,10 @@ def backup(path: str, destination: str) -> None:
 
     Other processes wait while the data is copied.
     """
-    with opened(path) as store, progress(f"Copying to {destination}"):
-        store.backup(destination)
+    with opened(path) as store:
+        total = examine(store).live_bytes
+        with progress(f"Copying to {destination}", total, _size_of(destination, PARTIAL)):
+            store.backup(destination)
     note(f"The copy is at {destination}. To use it: equeue restore.")
 
 
@@ -92,8 +106,10 @@ def compact(path: str, as_json: bool) -> None:
 
     A store of an older format is brought to the present one.
     """
-    with opened(path, upgrade=True) as store, progress("Copying"):
-        before, after = store.compact()
+    with opened(path, upgrade=True) as store:
+        total = examine(store).live_bytes
+        with progress("Copying", total, _size_of(path, COMPACTED)):
+            before, after = store.compact()
     if as_json:
         print_json({"before": before, "after": after})
     else:

@@ -256,6 +256,22 @@ def test_a_terminal_is_asked(answer: str, code: int, left: int, store: Path) -> 
 
 
 @pytest.mark.contract("CLI-05")
+@pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
+def test_long_work_shows_progress_on_a_terminal(store_path: Path, tmp_path: Path) -> None:
+    with Queue(store_path, "[red]mail") as queue:
+        queue.put_many(["x" * 1000] * 20_000)
+    for arguments, words in {
+        ("backup", store_path, tmp_path / "copy"): "Copying to",
+        ("check", store_path): "Reading everything",
+        ("purge", store_path, "[red]mail", "--state", "pending", "--yes"): "jobs of [red]mail",
+        ("compact", store_path): "Copying",
+    }.items():
+        code, printed = on_a_terminal(*arguments, columns=100)
+        assert code == 0, printed
+        assert words in printed
+        assert "Traceback" not in printed
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("mode", [0o755, 0o700])
 def test_a_user_who_may_not_write(mode: int) -> None:

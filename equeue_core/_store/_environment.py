@@ -102,6 +102,7 @@ class Environment:
         self._lmdb: lmdb.Environment | None = None
         self._lock_fd = -1
         self._look_again_at = 0.0
+        self._owes = True
         self._combiner: Combiner | None = None
         self._ballast = Ballast(directory)
         self._begin: Callable[..., Txn]
@@ -217,11 +218,14 @@ class Environment:
                     if adds:
                         self.require_room(txn, adds)
                     result = operation(txn)
+                    settled = adds and self._promise(txn)
                     if mark is None:
                         txn.commit()
                     else:
                         commit_and_mark(txn, mark)
                     self._txns.clear()
+                    if settled:
+                        settled()
                     if self._after:
                         self._run_after()
                     return result
@@ -260,6 +264,21 @@ class Environment:
         """Have `call` made once the running transaction is committed, still under the lock."""
         self._after.append(call)
 
+    def _promise(self, txn: Txn) -> Callable[[], None] | None:
+        """Note, before a commit that adds work, that it is to be flushed; what to call afterwards: nothing
+        is owed for a commit that has turned out to change nothing.
+        """
+        if self.sync != "full" or self._owes:
+            return None
+        self._owes = True
+        number = txn.id()
+
+        def settle() -> None:
+            if self._lmdb is not None and self._lmdb.info()["last_txnid"] < number:
+                self._owes = False
+
+        return settle
+
     def keep_promise(self) -> None:
         """After a commit that added work: force it to the disk if the mode is ``full``.
 
@@ -268,9 +287,10 @@ class Environment:
         if self.sync != "full":
             return
         with self._gate:
-            if self._lmdb is not None:
+            if self._lmdb is not None and self._owes:
                 try:
                     self._lmdb.sync(True)
+                    self._owes = False
                 except lmdb.Error as error:
                     raise _failures.translate(error, self.directory) from error
 

@@ -9,8 +9,10 @@ import threading
 from typing import Literal
 
 from equeue_core import DuplicateJob, PayloadError, Queue, QueueEmpty, QueueFull
+from equeue_core.storage import Space, SpaceId, key_prefix
 
 ROUNDS = 4
+ENTRY = key_prefix(SpaceId.RQ) + b"~entry"
 
 
 class Marks:
@@ -28,6 +30,7 @@ def each_verb(path: str, marks: str) -> None:
     mark = Marks(marks)
     queue = Queue(path)
     full = Queue(path, "small", map_size=1)
+    space = Space(queue.store, SpaceId.RQ)
     queue.put("warm up")
     queue.get_nowait().ack()
     _refused(QueueFull, lambda: full.put("warm up"))
@@ -70,6 +73,12 @@ def each_verb(path: str, marks: str) -> None:
         with queue.store.transaction() as tx:
             tx.put(queue, "one", delay=3600)
             tx.put(queue, "two", delay=3600)
+        mark(f"entry {turn}")
+        space.write(lambda txn: txn.put(ENTRY, b"here"), adds=1)
+        mark(f"entry removed {turn}")
+        space.write(lambda txn: txn.delete(ENTRY))
+        mark(f"what adds nothing {turn}")
+        space.write(lambda txn: txn.get(ENTRY), adds=1)
         mark(f"end {turn}")
 
 

@@ -37,6 +37,9 @@ TABLE = {
     "put refused for its payload": NOTHING,
     "put into a full store": NOTHING,
     "look": NOTHING,
+    "entry": ADDS,
+    "entry removed": CHANGES,
+    "what adds nothing": NOTHING,
 }
 
 

@@ -35,6 +35,14 @@ _PAST = 1
 _AGAIN = 5.0
 """Seconds until a worker tries again what it could not do."""
 
+_LEFT = 30.0
+"""Seconds that a running execution has left when somebody else sees to it that it stays. Whose worker works
+as it should has 60 or more.
+"""
+
+_MORE = 90
+"""Seconds that it gets: as many as RQ's worker gives it."""
+
 _DROPPED = ("", JobStatus.CANCELED, JobStatus.STOPPED)
 """The status of a job that is not to run any more; the first one: it was deleted."""
 
@@ -87,6 +95,21 @@ def _bury(worker: BaseWorker, key: str) -> bool:
     if gone is not None:
         gone.register_death()
     return True
+
+
+def keep_running(worker: BaseWorker, store: str, db: int) -> None:
+    """Keep the jobs of living workers from being abandoned for want of a heartbeat.
+
+    Nobody sends it if only the worker was killed, and its horse goes on; if the worker was stopped, or is
+    a `SimpleWorker` in a job without a timeout.
+
+    Parameters:
+        worker, store, db: as for `bury_dead`.
+    """
+    for key in lives.living(store, db, worker.redis_worker_namespace_prefix):
+        job = _Taken.by(worker, key)
+        if job is not None:
+            job.prolong()
 
 
 def put_back(worker: BaseWorker) -> None:
@@ -215,6 +238,19 @@ class _Taken:
             self._connection.transaction(take, self._registry.key, self._job_key)
         self._abandoned.cleanup(exception_handlers=[_guarded(each) for each in self._handlers])
         return True
+
+    def prolong(self) -> None:
+        """Send a heartbeat for its execution, if that is about to expire."""
+
+        def beat(pipeline: Any) -> None:
+            expiry = self._expiry(pipeline)
+            pipeline.multi()
+            if self._execution is not None and expiry is not None and expiry < wall() + _LEFT:
+                self._execution.heartbeat(self._registry, _MORE, pipeline)
+
+        expiry = self._expiry(self._connection)
+        if expiry is not None and expiry < wall() + _LEFT:
+            self._connection.transaction(beat, self._registry.key)
 
     def _forget_execution(self, pipeline: Any) -> None:
         """Delete the execution, whether or not its job is there."""

@@ -110,10 +110,9 @@ def begin(store: str, db: int, key: str) -> Life | None:
         db: the number of the database.
         key: the key under which RQ keeps the worker.
     """
-    directory = os.path.join(store, DIRECTORY)
-    path = os.path.join(directory, _start(db) + sha256(key.encode()).hexdigest()[:32])
+    path = _path(store, db, key)
     try:
-        make_directory(directory)
+        make_directory(os.path.dirname(path))
         for _ in range(_TRIES):
             file = _locked(path, os.O_RDWR | os.O_CREAT)
             if file is not None:
@@ -129,6 +128,26 @@ def begin(store: str, db: int, key: str) -> Life | None:
     return None
 
 
+def is_alive(store: str, db: int, key: str) -> bool | None:
+    """Whether a worker lives; None if it is none of those that hold a lock. Nothing is changed.
+
+    Parameters:
+        store, db, key: as for `begin`.
+    """
+    try:
+        file = open_file(_path(store, db, key), os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        # Shared, and for a moment: who looks for dead ones meanwhile finds it at the next look.
+        fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        file.close()
+
+
 def dead(store: str, db: int, prefix: str) -> Iterator[Life]:
     """Of each dead worker the life, to be ended when it has been looked after.
 
@@ -136,12 +155,7 @@ def dead(store: str, db: int, prefix: str) -> Iterator[Life]:
         store, db: as for `begin`.
         prefix: with what the keys of workers start; others are none of ours.
     """
-    try:
-        with os.scandir(os.path.join(store, DIRECTORY)) as entries:
-            paths = [entry.path for entry in entries if entry.name.startswith(_start(db))]
-    except OSError:
-        return
-    for path in paths:
+    for path in _paths(store, db):
         with suppress(OSError):
             file = _locked(path, os.O_RDWR)
             if file is None:
@@ -151,6 +165,31 @@ def dead(store: str, db: int, prefix: str) -> Iterator[Life]:
             if key.startswith(prefix):
                 yield life
             life.end(mourned=not key)
+
+
+def living(store: str, db: int, prefix: str) -> Iterator[str]:
+    """The key of each worker that lives, or whose horse does. Parameters as for `dead`."""
+    for path in _paths(store, db):
+        with suppress(OSError), open_file(path, os.O_RDONLY) as file:
+            try:
+                # For a moment: who looks for dead ones meanwhile finds this one at the next look.
+                fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                key = os.pread(file.fileno(), 1 << 16, 0).decode(errors="replace")
+                if key.startswith(prefix):
+                    yield key
+
+
+def _paths(store: str, db: int) -> list[str]:
+    try:
+        with os.scandir(os.path.join(store, DIRECTORY)) as entries:
+            return [entry.path for entry in entries if entry.name.startswith(_start(db))]
+    except OSError:
+        return []
+
+
+def _path(store: str, db: int, key: str) -> str:
+    return os.path.join(store, DIRECTORY, _start(db) + sha256(key.encode()).hexdigest()[:32])
 
 
 def _start(db: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,13 @@ if TYPE_CHECKING:
 else:
     Base = object
 
+_clock = time.monotonic  # a reference of our own: tests of applications patch it
+
 LOOK_EVERY = 0.25
 """Seconds between two looks for workers that were killed."""
+
+KEEP_EVERY = 10.0
+"""Seconds between two looks for jobs that run and get no heartbeat."""
 
 
 class _Watching(Base):
@@ -208,13 +214,14 @@ class _Watching(Base):
 
 
 class _Watcher(threading.Thread):
-    """Looks for killed workers as long as its own worker is there."""
+    """Looks for killed workers, and after jobs that get no heartbeat, as long as its own worker is there."""
 
     def __init__(self, worker: _Watching, store: str, db: int) -> None:
         super().__init__(name="equeue: killed workers", daemon=True)
         self._worker = weakref.ref(worker)
         self._store = store, db
         self._ended = threading.Event()
+        self._keep_at = 0.0
 
     def run(self) -> None:
         while not self._ended.wait(LOOK_EVERY):
@@ -223,6 +230,9 @@ class _Watcher(threading.Thread):
                 return
             try:
                 worker.bury_dead(*self._store)
+                if _clock() >= self._keep_at:
+                    self._keep_at = _clock() + KEEP_EVERY
+                    burial.keep_running(worker, *self._store)
             except BaseException:
                 worker.log.exception("Worker %s: looking for killed workers failed", worker.name)
             del worker

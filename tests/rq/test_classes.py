@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import rq
 import rq.worker_pool
 
 import equeue_rq
+from equeue_rq import _burial as burial
 from equeue_rq import _workers
 from equeue_rq._lives import DIRECTORY
 
@@ -180,3 +182,34 @@ def test_a_name_is_taken_as_long_as_its_worker_lives(path: str) -> None:
     second.register_birth()
     second.register_death()
     assert os.listdir(os.path.join(path, DIRECTORY)) == []
+
+
+def expiry(job: Any) -> float:
+    """When the job's execution expires, in seconds from now."""
+    (member,) = job.connection.zrange(job.started_job_registry.key, 0, -1, withscores=True)
+    return float(member[1]) - time.time()
+
+
+@pytest.mark.contract("RQW-05")
+def test_a_job_of_a_living_worker_stays_without_heartbeats(path: str) -> None:
+    queue = equeue_rq.Queue("default", path)
+    job = queue.enqueue("math.hypot", 3, 4)
+    holder = equeue_rq.SimpleWorker([queue], connection=path)
+    holder.register_birth()
+    holder.dequeue_job_and_maintain_ttl(None)
+    execution = holder.prepare_execution(job)
+    holder.prepare_job_execution(job)
+    key, member = job.started_job_registry.key, execution.composite_key
+    other = equeue_rq.SimpleWorker([queue], connection=path)
+
+    queue.connection.zadd(key, {member: time.time() + 40})  # somebody will send the next one
+    burial.keep_running(other, *_workers._store_of(queue.connection))
+    assert expiry(job) < 45
+    queue.connection.zadd(key, {member: time.time() + 20})  # nobody has
+    burial.keep_running(other, *_workers._store_of(queue.connection))
+    assert expiry(job) > 60
+
+    holder._life.end()  # as the kernel does it
+    queue.connection.zadd(key, {member: time.time() + 20})
+    burial.keep_running(other, *_workers._store_of(queue.connection))
+    assert expiry(job) < 25

@@ -27,6 +27,7 @@ from equeue_core import (
 )
 from equeue_core.queues import STATES, JobView, NotSupported, QueueView, Source, WorkerView
 from equeue_core.storage import Space, SpaceId, first_key
+from equeue_rq import _lives as lives
 from equeue_rq._keyspace import DATABASES, META
 from equeue_rq._paths import connect
 from equeue_rq._plain import KeepingSerializer, Kept, load
@@ -87,9 +88,11 @@ class RQSource(Source):
         return RQQueue(name, queue, number, store)
 
     def workers(self, store: Store) -> list[WorkerView]:
-        """The workers that are registered."""
+        """The workers that are registered. Of those of `equeue_rq` it is known whether they live; others are
+        registered for minutes after they were killed.
+        """
         return [
-            _describe_worker(worker, db)
+            _describe_worker(worker, db, lives.is_alive(store.path, db, worker.key))
             for db, connection in _databases(store)
             for worker in _workers(connection)
         ]
@@ -373,11 +376,13 @@ def _workers(connection: LMDBRedis) -> Iterator[Any]:
                     yield worker
 
 
-def _describe_worker(worker: Any, db: int) -> WorkerView:
+def _describe_worker(worker: Any, db: int, lives_on: bool | None) -> WorkerView:
     queues = worker.queue_names()
     current = worker.get_current_job_id()
     details = {
-        "state": as_text(worker.get_state()),
+        # What a killed one said last is not what it is.
+        "state": "killed" if lives_on is False else as_text(worker.get_state()),
+        "alive": lives_on,
         "db": db,
         "queues": queues,
         "heartbeat_at": _epoch(worker.last_heartbeat),

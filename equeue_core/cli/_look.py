@@ -206,8 +206,9 @@ def _value(value: Any) -> str:
 def workers(path: str, as_json: bool) -> None:
     """List the processes that work on jobs: the core's owners that live, and RQ's workers.
 
-    A process is an owner from its first claim on. `pid` and `host` are as the process itself sees them,
-    in its container.
+    RQ's own worker classes leave a worker in this list for minutes after it was killed; a worker of
+    equeue_rq is then shown as killed. A process is an owner from its first claim on. `pid` and `host` are
+    as the process itself sees them, in its container.
     """
     with opened(path) as store:
         found = views.workers(store)

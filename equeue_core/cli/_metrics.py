@@ -84,7 +84,9 @@ def _read(store: Store) -> Iterator[Metric]:
         if ever_put is not None:
             put.add_metric(labels, ever_put)
     workers = _gauge("equeue_workers", ["kind"])
-    kinds = [worker.kind for worker in views.workers(store)]
+    # None: it is not known.
+    there = [each for each in views.workers(store) if each.details.get("alive") is not False]
+    kinds = [worker.kind for worker in there]
     for kind in sorted({"core", *kinds}):
         workers.add_metric([kind], kinds.count(kind))
     yield from (jobs, put, paused, workers)

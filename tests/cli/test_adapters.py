@@ -14,6 +14,7 @@ import pytest
 import rq
 from rq.serializers import JSONSerializer
 
+import equeue_rq
 from equeue_core import Queue, Store, queues
 from equeue_core.cli._errors import Code
 from equeue_dramatiq import LMDBBroker
@@ -93,7 +94,6 @@ def test_another_namespace(store_path: Path, shown: Shown) -> None:
     assert [each["kind"] for each in shown("queues", store_path)] == ["dramatiq", "core"]
 
 
-@pytest.mark.contract("CLI-03")
 def test_a_message_that_is_none(broker: LMDBBroker, store_path: Path, shown: Shown) -> None:
     broker.queue("default").put(pickle.dumps("another encoder"))
     broker.queue("default").put(b'{"half": ')
@@ -103,6 +103,7 @@ def test_a_message_that_is_none(broker: LMDBBroker, store_path: Path, shown: Sho
     assert len(found) == 5
 
 
+@pytest.mark.contract("CLI-03")
 def test_messages_are_managed(
     broker: LMDBBroker, store_path: Path, shown: Shown, equeue: Run
 ) -> None:
@@ -166,7 +167,6 @@ def test_the_states_of_rq(
     assert "os.path.nope(1)" in equeue("jobs", store_path, "rq:default").stdout
 
 
-@pytest.mark.contract("CLI-06")
 def test_a_job_of_rq_is_shown(connection: LMDBRedis, store_path: Path, shown: Shown) -> None:
     queue = rq.Queue(connection=connection)
     done = queue.enqueue("os.path.join", "a", "b")
@@ -184,6 +184,7 @@ def test_a_job_of_rq_is_shown(connection: LMDBRedis, store_path: Path, shown: Sh
     assert due == pytest.approx(job["enqueued_at"] + 3600, abs=60)
 
 
+@pytest.mark.contract("CLI-06")
 def test_nothing_of_a_pickle_is_run(
     connection: LMDBRedis, store_path: Path, tmp_path: Path, shown: Shown, equeue: Run
 ) -> None:
@@ -218,7 +219,6 @@ def test_a_job_that_rq_cannot_read_is_listed_and_purged(
     assert not connection.exists(*(half.key for half in halves))
 
 
-@pytest.mark.contract("CLI-03")
 def test_other_serializers(
     connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run
 ) -> None:
@@ -233,6 +233,7 @@ def test_other_serializers(
     assert (again.get_status(), again.args, again.meta) == ("queued", [1], {"kept": [1]})
 
 
+@pytest.mark.contract("CLI-03")
 def test_jobs_of_rq_are_managed(
     connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run
 ) -> None:
@@ -258,7 +259,6 @@ def test_jobs_of_rq_are_managed(
     assert not rq.job.Job.exists(job_id, connection)
 
 
-@pytest.mark.contract("CLI-03")
 def test_what_rq_has_not(connection: LMDBRedis, store_path: Path, equeue: Run) -> None:
     rq.Queue(connection=connection).enqueue("os.getcwd")
     for verb, command in (("pause", "rq suspend"), ("resume", "rq resume")):
@@ -271,6 +271,7 @@ def test_what_rq_has_not(connection: LMDBRedis, store_path: Path, equeue: Run) -
     equeue("show", store_path, "rq:default", other.id, code=Code.NOT_FOUND)
 
 
+@pytest.mark.contract("CLI-03")
 def test_databases_and_names(
     connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run
 ) -> None:
@@ -288,7 +289,6 @@ def test_databases_and_names(
         assert [each.name for each in rq.Queue.all(third)] == ["new"]
 
 
-@pytest.mark.contract("CLI-01")
 def test_workers_of_rq(connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run) -> None:
     worker = rq.Worker([rq.Queue(connection=connection)], connection=connection, name="w")
     worker.register_birth()
@@ -302,6 +302,24 @@ def test_workers_of_rq(connection: LMDBRedis, store_path: Path, shown: Shown, eq
     assert shown("workers", store_path) == []
 
 
+def test_a_killed_worker_of_rq(
+    connection: LMDBRedis, store_path: Path, shown: Shown, equeue: Run
+) -> None:
+    worker = equeue_rq.Worker(["default"], connection=store_path, name="w")
+    worker.register_birth()
+    worker.set_state("idle")
+    (found,) = shown("workers", store_path)
+    assert (found["alive"], found["state"]) == (True, "idle")
+    assert worker._life is not None
+    worker._life._file.close()  # as the kernel does
+    (found,) = shown("workers", store_path)
+    assert (found["alive"], found["state"]) == (False, "killed")
+    assert 'equeue_workers{kind="rq"}' not in equeue("metrics", store_path, "--once").stdout
+    equeue_rq.Worker(["default"], connection=store_path, name="other").register_birth()
+    assert [each["name"] for each in shown("workers", store_path)] == ["other"]
+
+
+@pytest.mark.contract("CLI-01")
 def test_a_look_at_rq_writes_nothing(connection: LMDBRedis, store_path: Path, equeue: Run) -> None:
     queue = rq.Queue(connection=connection)
     job = queue.enqueue("os.getcwd")

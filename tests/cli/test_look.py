@@ -104,8 +104,6 @@ def test_show_has_everything(store: Path, shown: Shown, equeue: Run) -> None:
     assert "attempt 1" in text
 
 
-@pytest.mark.contract("CLI-06")
-@pytest.mark.contract("CLI-06")
 def test_show_and_workers_say_who_has_a_job(store: Path, shown: Shown, equeue: Run) -> None:
     with Store(store) as opened:
         record = opened.queue("mail").get(timeout=0)
@@ -119,6 +117,7 @@ def test_show_and_workers_say_who_has_a_job(store: Path, shown: Shown, equeue: R
     assert shown("workers", store) == []
 
 
+@pytest.mark.contract("CLI-06")
 def test_payloads_that_are_no_plain_data(store_path: Path, shown: Shown, equeue: Run) -> None:
     with Queue(store_path) as queue:
         queue.put(b"\xff\x00")
@@ -138,6 +137,7 @@ def test_payloads_that_are_no_plain_data(store_path: Path, shown: Shown, equeue:
         assert "[31mb" in output
 
 
+@pytest.mark.contract("CLI-06")
 def test_names_and_errors_are_made_harmless(store_path: Path, equeue: Run) -> None:
     with Store(store_path) as store:
         queue = store.queue("red\x1b[31m")
@@ -189,7 +189,6 @@ def test_a_wrong_id(job_id: str, store: Path, equeue: Run) -> None:
     equeue("show", store, "mail", "--", job_id, code=Code.NOT_FOUND)
 
 
-@pytest.mark.contract("CLI-01")
 def test_deep_payloads(store_path: Path, equeue: Run, shown: Shown) -> None:
     deep: Any = 1
     for _ in range(400):
@@ -201,6 +200,7 @@ def test_deep_payloads(store_path: Path, equeue: Run, shown: Shown) -> None:
     assert "..." in equeue("show", store_path, "default", 1, "--json").stdout
 
 
+@pytest.mark.contract("CLI-01")
 def test_a_look_takes_no_lock_for_writing(
     store: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,7 +47,6 @@ def test_the_options_of_put(store: Path, equeue: Run, shown: Shown) -> None:
     )
 
 
-@pytest.mark.contract("CLI-02")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -63,6 +62,7 @@ def test_what_cannot_be_put(arguments: list[str], store: Path, equeue: Run) -> N
     assert counts(store)["total"] == 6
 
 
+@pytest.mark.contract("CLI-02")
 def test_put_makes_a_store_and_a_queue_only_if_told(store_path: Path, equeue: Run) -> None:
     assert "no store" in equeue("put", store_path, "mail", "1", code=Code.NOT_FOUND).stderr
     assert not store_path.exists()
@@ -73,13 +73,13 @@ def test_put_makes_a_store_and_a_queue_only_if_told(store_path: Path, equeue: Ru
     assert (counts(store_path)["total"], counts(store_path, "other")["total"]) == (1, 2)
 
 
-@pytest.mark.contract("CLI-04")
 def test_requeue_one(store: Path, equeue: Run) -> None:
     equeue("requeue", store, "mail", 1)
     assert (counts(store)["failed"], counts(store)["pending"]) == (0, 3)
     assert "only ended jobs" in equeue("requeue", store, "mail", 1, code=Code.REFUSED).stderr
 
 
+@pytest.mark.contract("CLI-04")
 def test_requeue_all_failed(store: Path, equeue: Run) -> None:
     assert "--yes" in equeue("requeue", store, "mail", "--all-failed", code=Code.REFUSED).stderr
     assert counts(store)["failed"] == 1
@@ -92,7 +92,6 @@ def test_requeue_wants_one_of_two(arguments: list[str], store: Path, equeue: Run
     equeue("requeue", store, "mail", *arguments, code=Code.USAGE)
 
 
-@pytest.mark.contract("CLI-04")
 def test_cancel(store: Path, equeue: Run) -> None:
     equeue("cancel", store, "mail", 4, code=Code.REFUSED)
     equeue("cancel", store, "mail", 4, "-y")
@@ -100,6 +99,7 @@ def test_cancel(store: Path, equeue: Run) -> None:
     assert "only pending" in equeue("cancel", store, "mail", 1, "-y", code=Code.REFUSED).stderr
 
 
+@pytest.mark.contract("CLI-04")
 def test_purge(store: Path, equeue: Run) -> None:
     equeue("purge", store, "mail", "--state", "pending", code=Code.REFUSED)
     assert counts(store)["pending"] == 2

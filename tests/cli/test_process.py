@@ -45,7 +45,6 @@ with open(sys.argv[1] + "/lock", "r+") as lock:
 """
 
 
-@pytest.mark.contract("CLI-05")
 def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],
@@ -56,6 +55,7 @@ def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.contract("CLI-05")
 def test_exit_codes_and_streams(store: Path) -> None:
     done = run("stats", store, "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -104,7 +104,6 @@ def test_words_that_are_no_text(store: Path) -> None:
 
 
 @pytest.mark.contract("CLI-05")
-@pytest.mark.contract("CLI-05")
 @pytest.mark.parametrize("package", ["click", "rich"])
 def test_without_the_extra(package: str) -> None:
     done = subprocess.run(
@@ -116,6 +115,7 @@ def test_without_the_extra(package: str) -> None:
     assert package in line
 
 
+@pytest.mark.contract("CLI-05")
 def test_a_reader_that_goes_away(store_path: Path) -> None:
     with Queue(store_path) as queue:
         queue.put_many(["x" * 100] * 5000)
@@ -131,7 +131,6 @@ def test_a_reader_that_goes_away(store_path: Path) -> None:
         assert (process.returncode, errors) == (Code.CLOSED_PIPE, b"")
 
 
-@pytest.mark.contract("CLI-05")
 def test_a_reader_that_was_never_there(store: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -142,6 +141,7 @@ def test_a_reader_that_was_never_there(store: Path) -> None:
     assert (process.returncode, process.stderr) == (Code.CLOSED_PIPE, b"")
 
 
+@pytest.mark.contract("CLI-05")
 def test_ctrl_c_while_it_waits_for_the_store(store: Path) -> None:
     holding = subprocess.Popen(
         [sys.executable, "-c", HOLDING, store], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -255,7 +255,6 @@ def test_a_terminal_is_asked(answer: str, code: int, left: int, store: Path) -> 
         assert queue.stats()["pending"] == left
 
 
-@pytest.mark.contract("CLI-05")
 @pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
 def test_long_work_shows_progress_on_a_terminal(store_path: Path, tmp_path: Path) -> None:
     with Queue(store_path, "[red]mail") as queue:
@@ -272,6 +271,7 @@ def test_long_work_shows_progress_on_a_terminal(store_path: Path, tmp_path: Path
         assert "Traceback" not in printed
 
 
+@pytest.mark.contract("CLI-05")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("mode", [0o755, 0o700])
 def test_a_user_who_may_not_write(mode: int) -> None:

@@ -55,7 +55,6 @@ def write_format(path: Path, **changed: object) -> None:
         txn.put(_keys.FORMAT, msgpack.packb({**record, **changed}))
 
 
-@pytest.mark.contract("CLI-07")
 def test_backup_and_restore(store: Path, tmp_path: Path, equeue: Run, used: object) -> None:
     copy, new = tmp_path / "copy", tmp_path / "new"
     equeue("backup", store, copy)
@@ -68,6 +67,7 @@ def test_backup_and_restore(store: Path, tmp_path: Path, equeue: Run, used: obje
     assert [each.name for each in copy.iterdir()] == ["data.mdb"], "the backup is as it was"
 
 
+@pytest.mark.contract("CLI-07")
 def test_restore_in_place(store: Path, tmp_path: Path, equeue: Run) -> None:
     copy = tmp_path / "copy"
     equeue("backup", store, copy)
@@ -93,7 +93,6 @@ def test_restore_replaces_a_damaged_store(store: Path, tmp_path: Path, equeue: R
     equeue("check", store)
 
 
-@pytest.mark.contract("CLI-07")
 def test_restore_into_a_store_that_lost_its_data(store: Path, tmp_path: Path, equeue: Run) -> None:
     equeue("backup", store, tmp_path / "copy")
     (store / "data.mdb").unlink()
@@ -102,6 +101,7 @@ def test_restore_into_a_store_that_lost_its_data(store: Path, tmp_path: Path, eq
     equeue("check", store)
 
 
+@pytest.mark.contract("CLI-07")
 def test_a_store_in_use_is_neither_replaced_nor_a_backup(
     store: Path, tmp_path: Path, equeue: Run, used: object
 ) -> None:
@@ -199,8 +199,6 @@ def test_compact_needs_the_store_for_itself(store: Path, equeue: Run, used: obje
     assert "another process" in equeue("compact", store, code=Code.BUSY).stderr
 
 
-@pytest.mark.contract("CLI-05")
-@pytest.mark.contract("CLI-01")
 @pytest.mark.parametrize("command", ["stats", "check", "compact"])
 def test_a_store_of_a_newer_format(command: str, store: Path, equeue: Run) -> None:
     write_format(store, format=99)
@@ -210,6 +208,7 @@ def test_a_store_of_a_newer_format(command: str, store: Path, equeue: Run) -> No
     assert "upgrade equeue" in equeue("doctor", store, code=Code.PROBLEMS).stdout
 
 
+@pytest.mark.contract("CLI-01")
 def test_a_store_of_an_older_format_is_upgraded_by_compact_alone(store: Path, equeue: Run) -> None:
     write_format(store, format=1)
     assert "equeue compact" in equeue("stats", store, code=Code.UNUSABLE).stderr
@@ -218,6 +217,7 @@ def test_a_store_of_an_older_format_is_upgraded_by_compact_alone(store: Path, eq
     equeue("check", store)
 
 
+@pytest.mark.contract("CLI-05")
 def test_another_programs_database_is_left_alone(tmp_path: Path, equeue: Run) -> None:
     foreign = tmp_path / "foreign"
     with lmdb.open(str(foreign), lock=False) as environment, environment.begin(write=True) as txn:

@@ -17,7 +17,7 @@ def main() -> int:
         except ImportError as error:
             print(
                 f"equeue: the command line needs {error.name}, which is not installed: "
-                "pip install 'equeue[cli]'",
+                "pip install click rich (or install equeue with its extra: cli)",
                 file=sys.stderr,
             )
             return MISSING

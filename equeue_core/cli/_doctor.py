@@ -108,7 +108,7 @@ def _versions() -> Iterator[Line]:
             "versions",
             True,
             f"the adapter for {name} is not in use here ({reason})",
-            f"to see its queues: pip install 'equeue[{name}]'",
+            f"to see its queues, install equeue with its extra: {name}",
         )
 
 

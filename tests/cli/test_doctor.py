@@ -107,4 +107,4 @@ def test_an_adapter_that_is_not_installed(
 ) -> None:
     monkeypatch.setattr(queues, "sources", lambda: ([], {"rq": "No module named 'rq'"}))
     found = [each for each in shown("doctor", store) if each["subject"] == "versions"]
-    assert found[1]["advice"].endswith("pip install 'equeue[rq]'")
+    assert found[1]["advice"].endswith("with its extra: rq")

@@ -256,7 +256,7 @@ class _Taken:
         """Delete the execution, whether or not its job is there."""
         if self._execution is not None:
             pipeline.delete(self._execution.key)
-            self._registry.remove_execution(self._execution, pipeline=pipeline)
+            pipeline.zrem(self._registry.key, self._execution.composite_key)
             registry = ExecutionRegistry(self._execution.job_id, pipeline)
             registry.remove(self._execution, pipeline)
 

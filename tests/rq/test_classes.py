@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import redis
 import rq
+import rq.worker
 import rq.worker_pool
 
 import equeue_rq
@@ -19,7 +20,9 @@ from equeue_rq import _burial as burial
 from equeue_rq import _workers
 from equeue_rq._lives import DIRECTORY
 
-WORKERS = [equeue_rq.Worker, equeue_rq.SimpleWorker, equeue_rq.SpawnWorker]
+WORKERS: list[Any] = [equeue_rq.Worker, equeue_rq.SimpleWorker]
+if hasattr(rq.worker, "SpawnWorker"):  # since RQ 2.2
+    WORKERS.append(equeue_rq.SpawnWorker)
 
 
 @pytest.fixture

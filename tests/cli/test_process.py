@@ -19,6 +19,8 @@ from equeue_core import Queue
 from equeue_core.cli._errors import Code
 from tests.contract.helpers import WATCHDOG
 
+pytestmark = pytest.mark.once
+
 COMMAND = [sys.executable, "-m", "equeue_core"]
 
 WITHOUT = """

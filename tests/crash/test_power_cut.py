@@ -22,6 +22,8 @@ from . import _durability, _strace
 from ._ledger import every_job
 from ._procs import Child
 
+pytestmark = pytest.mark.once
+
 Spawn = Callable[..., Child]
 SECTOR = 512
 

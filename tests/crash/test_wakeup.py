@@ -18,6 +18,8 @@ from . import _waiters
 from ._ledger import assert_sound
 from ._procs import Child, cpu_seconds, io_counters, wait_asleep, wait_until
 
+pytestmark = pytest.mark.once
+
 Spawn = Callable[..., Child]
 #: Consumers look for themselves once a second, whatever else fails.
 BACKSTOP = 1.0

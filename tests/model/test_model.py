@@ -36,6 +36,8 @@ from tests.model.model import (
     ModelRecord,
 )
 
+pytestmark = pytest.mark.once
+
 LEASE = 100.0
 
 names = st.sampled_from(["one", "one", "one", "two"])

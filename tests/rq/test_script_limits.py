@@ -25,6 +25,8 @@ from equeue_rq._messages import CommandError
 from equeue_rq._session import Session
 from tests.rq._helpers import Caller
 
+pytestmark = pytest.mark.once
+
 own_alarm = pytest.mark.timeout(120, method="thread")
 
 

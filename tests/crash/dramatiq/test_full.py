@@ -17,6 +17,8 @@ from .._watch import Gate
 from ._application import Application
 from ._commands import Starter, Watch
 
+pytestmark = pytest.mark.once
+
 MIB = 1 << 20
 HOUR = 3_600_000
 BIG = 300_000

@@ -20,6 +20,8 @@ from .._watch import Gate, stopped
 from ._application import Application, run_of
 from ._commands import SERVED, Command, Starter, Watch
 
+pytestmark = pytest.mark.once
+
 PROMPT = 2.0
 """Seconds within which a dead worker's message runs elsewhere on a busy machine; 0.1 is the aim."""
 

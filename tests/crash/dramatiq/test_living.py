@@ -16,6 +16,8 @@ from .._watch import Gate
 from ._application import Application
 from ._commands import Starter, Watch
 
+pytestmark = pytest.mark.once
+
 PROMPT = 2.0
 """Seconds that a busy machine may add to what is to happen at once."""
 

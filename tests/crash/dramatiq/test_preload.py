@@ -14,6 +14,8 @@ from . import _preload
 from ._application import Application
 from ._commands import Starter, Watch
 
+pytestmark = pytest.mark.once
+
 Spawn = Callable[..., Child]
 PROMPT = 2.0
 """Seconds that a busy machine may add to what is to happen at once."""

@@ -12,6 +12,8 @@ from .._watch import Gate
 from ._application import Application
 from ._commands import Starter, Watch
 
+pytestmark = pytest.mark.once
+
 QUICK = {"dramatiq_worker_timeout": "100"}
 """Milliseconds after which idle threads of a worker see that it stops."""
 

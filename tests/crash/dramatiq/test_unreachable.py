@@ -11,6 +11,8 @@ from .._procs import wait_until
 from ._application import Application
 from ._commands import Starter, Watch
 
+pytestmark = pytest.mark.once
+
 OFTEN = {"dramatiq_restart_delay": "100"}
 """Milliseconds between two tries."""
 

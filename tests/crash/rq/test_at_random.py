@@ -16,6 +16,8 @@ from .._watch import Watch
 from ._application import Application
 from ._commands import Command, Starter
 
+pytestmark = pytest.mark.once
+
 QUEUES = ("default", "low")
 
 BACKLOG = 60

@@ -14,6 +14,8 @@ from ._application import Application
 from ._commands import Starter
 from .test_killed import CLASSES, is_zombie, long_form
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("worker_class", "function"),

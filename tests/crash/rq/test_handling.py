@@ -15,6 +15,8 @@ from ._application import JOBS, Application
 from ._commands import Starter, kill_together
 from .test_killed import SOME_FORKING
 
+pytestmark = pytest.mark.once
+
 
 def handler(function: str) -> tuple[str, str]:
     """The options that have a worker call an exception handler."""

@@ -19,6 +19,8 @@ from .._watch import Gate, Watch, stopped
 from ._application import Application
 from ._commands import Command, Starter, kill_together
 
+pytestmark = pytest.mark.once
+
 FORKING = ["Worker", "SpawnWorker"]
 """Workers with a horse."""
 

@@ -11,6 +11,8 @@ import pytest
 from equeue_core.storage import Descriptor, open_file
 from equeue_rq import _lives as lives
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[str]:

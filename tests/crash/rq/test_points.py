@@ -13,6 +13,8 @@ from ._application import Application
 from ._commands import Command, Starter
 from .test_killed import SOME, long_form
 
+pytestmark = pytest.mark.once
+
 DYING = dying.__name__
 
 POINTS = ["taken", "dequeued", "preparing", "prepared"]

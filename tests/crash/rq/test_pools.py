@@ -13,6 +13,8 @@ from .._watch import Gate, Watch
 from ._application import Application
 from ._commands import Starter
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("program", "worker_class"),

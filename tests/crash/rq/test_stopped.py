@@ -15,6 +15,8 @@ from ._application import Application
 from ._commands import Command, Starter
 from .test_killed import SOME
 
+pytestmark = pytest.mark.once
+
 DEAF = 1.05
 """Seconds in which RQ does not listen to a second signal, and a little more."""
 

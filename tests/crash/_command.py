@@ -8,10 +8,14 @@ import select
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from ._procs import wait_until
+
+AGAIN = 5.0
+"""Seconds after which a signal that seems to have got lost is sent again."""
 
 _ROOT = Path(__file__).parents[__name__.count(".")]
 
@@ -72,15 +76,24 @@ class Command:
                 os.kill(pid, number)
         return pids
 
-    def ended(self) -> int:
+    def ended(self, again: int | None = None) -> int:
         """Wait until the process that was started has ended; its exit status, a signal as a negative
-        number."""
+        number.
+
+        Parameters:
+            again: a signal that is sent every few seconds, should it have got lost.
+        """
         found: list[os.waitid_result] = []
+        send_at = time.monotonic() + AGAIN
 
         def look() -> bool:
+            nonlocal send_at
             result = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
             if result is not None:
                 found.append(result)
+            elif again is not None and time.monotonic() > send_at:
+                send_at = time.monotonic() + AGAIN
+                self.signal(again)
             return bool(found)
 
         wait_until(look, f"{self.name} ends")

@@ -121,8 +121,9 @@ def test_signals_at_any_time_leave_no_job_behind(
         del left[:3]
         worker = start(worker_class=["Worker", "SimpleWorker"][rounds % 2])
         wait_until(lambda worker=worker: bool(application.state(worker.worker)), "it is there")
-        os.kill(worker.pid, [signal.SIGTERM, signal.SIGINT][rounds // 2 % 2])
-        worker.ended()
+        number = [signal.SIGTERM, signal.SIGINT][rounds // 2 % 2]
+        os.kill(worker.pid, number)
+        worker.ended(again=number)
         rounds += 1
     application.look()  # for one whom the signal killed, as it did not listen yet
     assert application.traces() == []

@@ -31,8 +31,11 @@ sys.exit(main())
 """
 
 AS_NOBODY = """
-import os, sys
+import os, sys, tempfile
+from equeue_core import Queue
 from equeue_core.cli import _app, main  # all of it, while that can be read
+with tempfile.TemporaryDirectory() as directory, Queue(directory) as queue:
+    queue.put(1)  # what is imported at the first use, too
 os.setgid(65534)
 os.setuid(65534)
 sys.exit(main())

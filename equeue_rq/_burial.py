@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from rq.executions import Execution, ExecutionRegistry
+from rq.intermediate_queue import IntermediateQueue
 from rq.job import JobStatus
 from rq.registry import StartedJobRegistry
 from rq.timeouts import TimerDeathPenalty
@@ -126,7 +127,7 @@ def has_started(worker: BaseWorker) -> bool:
 
 
 class _Taken:
-    """A job that a worker has taken, which runs no longer.
+    """A job that a worker has taken, or had taken last.
 
     Parameters:
         worker: who looks after it.
@@ -135,8 +136,8 @@ class _Taken:
     """
 
     def __init__(self, worker: BaseWorker, key: str, claim: Claim) -> None:
+        self._worker = worker
         self._connection = worker.connection
-        self._handlers = worker._exc_handlers
         self._key = key
         self._claim = claim
         # It is not fetched: its arguments and its meta data may be for others to read.
@@ -147,17 +148,7 @@ class _Taken:
             job_class=worker.job_class,
             serializer=worker.serializer,
         )
-        # Callbacks of jobs run in a thread that is not the main one: without signals, that is.
-        self._registry, self._abandoned = (
-            StartedJobRegistry(
-                queue=self._queue,
-                job_class=_forgiving(worker.job_class),
-                serializer=worker.serializer,
-                death_penalty_class=TimerDeathPenalty,
-            )
-            for _ in range(2)
-        )
-        self._abandoned.key = f"{key}:abandoned"
+        self._registry = StartedJobRegistry(queue=self._queue)
         self._execution: Execution | None = None
         if claim.execution_id is not None:
             self._execution = Execution(claim.execution_id, claim.job_id, worker.connection)
@@ -186,7 +177,8 @@ class _Taken:
     def put_back(self) -> bool:
         """If it was not started, put it at the head of its queue; whether that was so."""
         note = claims.key_of(self._key)
-        held = claims.intermediate_of(self._claim.queue_key)
+        intermediate = IntermediateQueue(self._claim.queue_key, self._connection)
+        held = intermediate.key
 
         def put(pipeline: Any) -> Any:
             # It is there from the transaction that takes it until it is started, or somebody else acts.
@@ -200,7 +192,7 @@ class _Taken:
                 return False
             pipeline.lrem(held, 1, self._claim.job_id)
             # RQ fails a job that is there a minute after it was first seen there.
-            pipeline.delete(f"{held}:first_seen:{self._claim.job_id}")
+            pipeline.delete(intermediate.get_first_seen_key(self._claim.job_id))
             if is_wanted:
                 pipeline.lpush(self._claim.queue_key, self._claim.job_id)
             self._forget_execution(pipeline)
@@ -220,6 +212,14 @@ class _Taken:
         Returns:
             Whether that is done; if not, RQ's maintenance may be about to do it.
         """
+        worker = self._worker
+        # Callbacks of jobs run in a thread that is not the main one: without signals, that is.
+        abandoned = StartedJobRegistry(
+            queue=self._queue,
+            job_class=_forgiving(worker.job_class),
+            death_penalty_class=TimerDeathPenalty,
+        )
+        abandoned.key = f"{self._key}:abandoned"
 
         def take(pipeline: Any) -> None:
             is_listed, status = self._expiry(pipeline) is not None, self._status(pipeline)
@@ -229,28 +229,32 @@ class _Taken:
             self._forget_execution(pipeline)
             if status in _RAN:
                 pipeline.hset(self._job_key, "status", JobStatus.STARTED)
-                pipeline.zadd(self._abandoned.key, {self._execution.composite_key: _PAST})
+                pipeline.zadd(abandoned.key, {self._execution.composite_key: _PAST})
 
         expiry = self._expiry(self._connection)
         with _maintaining(self._queue, expiry is not None and expiry <= wall()) as may:
             if not may:
                 return False
             self._connection.transaction(take, self._registry.key, self._job_key)
-        self._abandoned.cleanup(exception_handlers=[_guarded(each) for each in self._handlers])
+        abandoned.cleanup(exception_handlers=[_guarded(each) for each in worker._exc_handlers])
         return True
 
     def prolong(self) -> None:
         """Send a heartbeat for its execution, if that is about to expire."""
 
         def beat(pipeline: Any) -> None:
-            expiry = self._expiry(pipeline)
+            is_late = self._is_late(pipeline)
             pipeline.multi()
-            if self._execution is not None and expiry is not None and expiry < wall() + _LEFT:
+            if is_late and self._execution is not None:
                 self._execution.heartbeat(self._registry, _MORE, pipeline)
 
-        expiry = self._expiry(self._connection)
-        if expiry is not None and expiry < wall() + _LEFT:
+        if self._is_late(self._connection):
             self._connection.transaction(beat, self._registry.key)
+
+    def _is_late(self, connection: Any) -> bool:
+        """Whether its execution is about to expire."""
+        expiry = self._expiry(connection)
+        return expiry is not None and expiry < wall() + _LEFT
 
     def _forget_execution(self, pipeline: Any) -> None:
         """Delete the execution, whether or not its job is there."""

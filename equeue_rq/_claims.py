@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rq.exceptions import DequeueTimeout
@@ -40,13 +41,9 @@ def key_of(worker_key: str) -> str:
     return f"{worker_key}:claim"
 
 
-def intermediate_of(queue_key: str) -> str:
-    """The key of the list where RQ keeps what was taken off a queue until it is started."""
-    return f"{queue_key}:intermediate"
-
-
+@lru_cache(maxsize=16)
 def claiming(queue_class: type[rq.Queue], worker_key: str) -> type[rq.Queue]:
-    """A class of queues like this one, which claims for a worker what it takes."""
+    """A class of queues like this one, which claims for a worker what it takes; the same one each time."""
 
     def lpop(
         cls: type, queue_keys: Sequence[str], timeout: int | None, connection: Redis | None = None

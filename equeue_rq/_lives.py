@@ -28,7 +28,7 @@ _TRIES = 50
 _PAUSE = 0.01
 """Seconds between the tries to get a lock that somebody may just be looking at."""
 
-_getpid, _sleep = os.getpid, time.sleep  # references of our own: tests of applications patch them
+_sleep = time.sleep  # a reference of our own: tests of applications patch it
 
 
 class Life:
@@ -138,14 +138,8 @@ def is_alive(store: str, db: int, key: str) -> bool | None:
         file = open_file(_path(store, db, key), os.O_RDONLY)
     except OSError:
         return None
-    try:
-        # Shared, and for a moment: who looks for dead ones meanwhile finds it at the next look.
-        fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        file.close()
+    with file:
+        return _is_held(file)
 
 
 def dead(store: str, db: int, prefix: str) -> Iterator[Life]:
@@ -160,7 +154,7 @@ def dead(store: str, db: int, prefix: str) -> Iterator[Life]:
             file = _locked(path, os.O_RDWR)
             if file is None:
                 continue
-            key = os.pread(file.fileno(), 1 << 16, 0).decode(errors="replace")
+            key = _key_in(file)
             life = Life(path, file, key)
             if key.startswith(prefix):
                 yield life
@@ -171,13 +165,24 @@ def living(store: str, db: int, prefix: str) -> Iterator[str]:
     """The key of each worker that lives, or whose horse does. Parameters as for `dead`."""
     for path in _paths(store, db):
         with suppress(OSError), open_file(path, os.O_RDONLY) as file:
-            try:
-                # For a moment: who looks for dead ones meanwhile finds this one at the next look.
-                fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                key = os.pread(file.fileno(), 1 << 16, 0).decode(errors="replace")
-                if key.startswith(prefix):
-                    yield key
+            key = _key_in(file)
+            if key.startswith(prefix) and _is_held(file):
+                yield key
+
+
+def _is_held(file: Descriptor) -> bool:
+    """Whether somebody has the lock. It is taken for a moment, and shared: who looks for dead ones meanwhile
+    finds this one at the next look.
+    """
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _key_in(file: Descriptor) -> str:
+    return os.pread(file.fileno(), 1 << 16, 0).decode(errors="replace")
 
 
 def _paths(store: str, db: int) -> list[str]:

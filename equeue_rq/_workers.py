@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rq
 import rq.job
 import rq.worker
+from rq.intermediate_queue import IntermediateQueue
 
 from equeue_rq import _burial as burial
 from equeue_rq import _claims as claims
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 else:
     Base = object
 
+_intermediate = IntermediateQueue.get_intermediate_queue_key
 _clock = time.monotonic  # a reference of our own: tests of applications patch it
 
 LOOK_EVERY = 0.25
@@ -182,7 +184,7 @@ class _Watching(Base):
         """
         super().heartbeat(timeout, pipeline)
         if self._starting and pipeline is not None and self._taken_from:
-            pipeline.lrem(claims.intermediate_of(self._taken_from), 1, self._starting)
+            pipeline.lrem(_intermediate(self._taken_from), 1, self._starting)
 
     def cleanup_execution(
         self, job: rq.job.Job, pipeline: Pipeline, *args: Any, **kwargs: Any
@@ -190,7 +192,7 @@ class _Watching(Base):
         """Delete a job's execution, and what stands for it if it was killed before it had started."""
         super().cleanup_execution(job, pipeline, *args, **kwargs)
         if self._taken_from and self._started != job.id:
-            pipeline.lrem(claims.intermediate_of(self._taken_from), 1, job.id)
+            pipeline.lrem(_intermediate(self._taken_from), 1, job.id)
 
     # The horse
 

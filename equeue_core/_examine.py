@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from equeue_core._maintenance import Owner
-from equeue_core._store import _files, _mounts
-from equeue_core._store._ownership import owner_rows
+from equeue_core._maintenance import Owner, recorded_owners
+from equeue_core._store import _mounts
+from equeue_core._store._txn import used_pages
 
 if TYPE_CHECKING:
     from equeue_core._store import Txn
@@ -43,12 +42,11 @@ class Examination:
 def examine(store: Store) -> Examination:
     """Look at a store; nothing changes."""
     environment = store._environment
-    used, rows = environment.read(_look)
-    owners = [Owner(number, row["pid"], row["host"], row["since"]) for number, row in rows]
+    used, owners = environment.read(_look)
     alive = {each.owner_id: environment.owners.is_alive(each.owner_id) for each in owners}
     usage = shutil.disk_usage(environment.directory)
     return Examination(
-        file_bytes=os.path.getsize(os.path.join(environment.directory, _files.DATA)),
+        file_bytes=environment.size(),
         live_bytes=used,
         free_bytes=usage.free,
         disk_bytes=usage.total,
@@ -59,7 +57,6 @@ def examine(store: Store) -> Examination:
     )
 
 
-def _look(txn: Txn) -> tuple[int, list[tuple[int, dict[str, object]]]]:
-    pages = txn.stat()
-    count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
-    return count * pages["psize"], owner_rows(txn)
+def _look(txn: Txn) -> tuple[int, list[Owner]]:
+    pages, size = used_pages(txn)
+    return pages * size, recorded_owners(txn)

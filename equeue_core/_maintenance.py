@@ -76,15 +76,19 @@ def all_stats(environment: Environment) -> dict[str, dict[str, int]]:
     return counted
 
 
+def recorded_owners(txn: Txn) -> list[Owner]:
+    """The owners that have a record: those that live, and dead ones whose jobs were not yet given back."""
+    return [
+        Owner(owner_id, row["pid"], row["host"], row["since"]) for owner_id, row in owner_rows(txn)
+    ]
+
+
 def live_owners(environment: Environment) -> list[Owner]:
     """The owners whose lock is held."""
 
     def run(txn: Txn) -> list[Owner]:
-        return [
-            Owner(owner_id, row["pid"], row["host"], row["since"])
-            for owner_id, row in owner_rows(txn)
-            if environment.owners.is_alive(owner_id)
-        ]
+        is_alive = environment.owners.is_alive
+        return [owner for owner in recorded_owners(txn) if is_alive(owner.owner_id)]
 
     owners: list[Owner] = environment.read(run)
     return owners

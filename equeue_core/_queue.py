@@ -20,6 +20,7 @@ from equeue_core._record import Record
 from equeue_core._retry import Backoff
 from equeue_core._store import _rows as rows
 from equeue_core._store._names import check_name, make_queue
+from equeue_core._store._txn import used_pages
 from equeue_core._store_handle import Store, Sync
 from equeue_core._typing import Self, T
 from equeue_core.errors import ClaimLost, QueueClosed, QueueFull
@@ -284,9 +285,8 @@ class Queue(Handle, Generic[T]):
 
     def _has_room(self, txn: Txn, payloads: list[bytes]) -> bool:
         assert self._limit is not None
-        pages = txn.stat()
-        size = pages["psize"]
-        used = size * (pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"])
+        pages, size = used_pages(txn)
+        used = pages * size
         # A payload that does not fit a page takes whole ones; rows and keys are allowed for.
         used += sum(len(payload) + 128 for payload in payloads) // size * size
         return used + size <= self._limit

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import entry_points
+from itertools import islice
 from typing import Any, ClassVar
 
 from equeue_core import _admin
@@ -33,6 +34,7 @@ __all__ = [
     "QueueView",
     "Source",
     "WorkerView",
+    "all_jobs",
     "existing",
     "make",
     "queue",
@@ -248,14 +250,7 @@ class CoreQueue(QueueView):
 
     def jobs(self, state: str | None, limit: int) -> Iterator[JobView]:
         wanted = None if state is None else State(state)
-        after = None
-        while limit > 0:
-            page = self.queue.jobs(wanted, min(limit, _PAGE), after)
-            yield from map(self.view, page)
-            limit -= len(page)
-            if len(page) < _PAGE:
-                return
-            after = page[-1]
+        return map(self.view, islice(all_jobs(self.queue, wanted, min(limit, _PAGE)), limit))
 
     def job(self, job_id: str) -> JobView:
         return self.view(self.queue.job(_number(job_id)))
@@ -379,7 +374,7 @@ def workers(store: Store) -> list[WorkerView]:
     """Every live process that works on jobs of the store."""
     holds: dict[int, list[str]] = {}
     for name in store.queues():
-        for job in _running(existing(store, name)):
+        for job in all_jobs(existing(store, name), State.RUNNING):
             if job.owner is not None:
                 holds.setdefault(job.owner, []).append(f"{name} {job.job_id}")
     found = [
@@ -398,13 +393,11 @@ def workers(store: Store) -> list[WorkerView]:
     return found
 
 
-def _running(queue: Queue[Any]) -> Iterator[Job]:
+def all_jobs(queue: Queue[Any], state: State | None, page_size: int = _PAGE) -> Iterator[Job]:
+    """All jobs of a queue, in `state` or in any, page by page."""
     after = None
-    while True:
-        page = queue.jobs(State.RUNNING, _PAGE, after)
+    while page := queue.jobs(state, page_size, after):
         yield from page
-        if len(page) < _PAGE:
-            return
         after = page[-1]
 
 

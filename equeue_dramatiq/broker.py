@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from dramatiq.errors import DecodeError, QueueJoinTimeout
 
 from equeue_core import (
     EQueueError,
-    Job,
     JobNotFound,
     JobStateError,
     JoinTimeout,
@@ -22,6 +21,7 @@ from equeue_core import (
     State,
     Store,
 )
+from equeue_core.queues import all_jobs
 from equeue_dramatiq._consumer import DelayConsumer, LMDBConsumer
 from equeue_dramatiq._errors import broker_error, broker_errors
 from equeue_dramatiq._handles import open_store, whole
@@ -335,7 +335,7 @@ class LMDBBroker(Broker):
         cancelled = False
         # In this order: a message that becomes due meanwhile is met as a ready one.
         for state in (State.SCHEDULED, State.PENDING):
-            for job in _all_jobs(queue, state):
+            for job in all_jobs(queue, state, _PAGE):
                 try:
                     if Message.decode(job.payload).message_id == message_id:
                         queue.cancel(job.job_id)
@@ -388,11 +388,3 @@ class LMDBBroker(Broker):
         if self._owns_store and self._store is not None:
             store, self._store = self._store, None
             store.close()
-
-
-def _all_jobs(queue: Queue[bytes], state: State) -> Iterator[Job]:
-    """All jobs in a state, page by page."""
-    after: Job | None = None
-    while page := queue.jobs(state, limit=_PAGE, after=after):
-        yield from page
-        after = page[-1]

@@ -44,7 +44,7 @@ from equeue_core._store._combine import (
 from equeue_core._store._owners import Owners
 from equeue_core._store._queue_keys import Ledger
 from equeue_core._store._roster import Roster
-from equeue_core._store._txn import Txn
+from equeue_core._store._txn import Txn, used_pages
 from equeue_core.errors import EQueueError, QueueClosed, StoreBusy, StoreRemoved
 
 _VIRTUAL_SIZE = 1 << 40
@@ -304,9 +304,8 @@ class Environment:
         if not self._ballast.spent:
             return
         assert self._lmdb is not None
-        pages = txn.stat()
-        used = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
-        free = (self._lmdb.info()["last_pgno"] + 1 - used) * pages["psize"]
+        used, size = used_pages(txn)
+        free = (self._lmdb.info()["last_pgno"] + 1 - used) * size
         if free < adds + _ballast.SIZE:
             raise _failures.disk_full(self.directory)
 

@@ -12,3 +12,9 @@ if TYPE_CHECKING:
 else:
     Txn = lmdb.Transaction
     Cursor = lmdb.Cursor
+
+
+def used_pages(txn: Txn) -> tuple[int, int]:
+    """How many pages hold what is in the store, and the bytes of a page. Others are free, or bookkeeping."""
+    pages = txn.stat()
+    return pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"], pages["psize"]

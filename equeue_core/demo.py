@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from equeue_core import Queue, QueueEmpty, Record
@@ -72,6 +73,28 @@ def wait_until(condition: Callable[[], bool]) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError("the demo's workers did not get on: is the machine overloaded?")
         time.sleep(0.002)
+
+
+@contextmanager
+def running(number: int, command: list[str], output: Path, greeting: str) -> Iterator[None]:
+    """Run so many processes of a command, from when each has printed its greeting; they end with SIGTERM.
+
+    What they print goes into the file `output`, and is shown if something goes wrong.
+    """
+    with output.open("ab") as log:
+        processes = [subprocess.Popen(command, stdout=log, stderr=log) for _ in range(number)]
+    try:
+        try:
+            wait_until(lambda: output.read_text().count(greeting) == number)
+            yield
+        finally:
+            for process in processes:
+                process.send_signal(signal.SIGTERM)
+            for process in processes:
+                process.wait()
+    except BaseException:
+        print(f"What the workers printed:\n{output.read_text()}", file=sys.stderr)
+        raise
 
 
 def show(path: str) -> bool:

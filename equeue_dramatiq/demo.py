@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 from equeue_core import State
-from equeue_core.demo import say, wait_until
+from equeue_core.demo import running, say, wait_until
 
 APP = "equeue_dramatiq._demo_app"
 WORKERS = 3
@@ -22,26 +19,6 @@ MAILS = 200
 MESSAGES = MAILS + 4
 DELAY = 1500
 """Milliseconds by which a message is delayed."""
-
-
-def _start(output: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "dramatiq", APP, "--processes", "1", "--threads", "2"]
-    with output.open("ab") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log)
-
-
-@contextmanager
-def _workers(output: Path) -> Iterator[None]:
-    """Run the workers; what they print goes into a file."""
-    commands = [_start(output) for _ in range(WORKERS)]
-    try:
-        wait_until(lambda: output.read_text().count("is ready for action") == WORKERS)
-        yield
-    finally:
-        for command in commands:
-            command.send_signal(signal.SIGTERM)
-        for command in commands:
-            command.wait()
 
 
 def _load(directory: Path) -> ModuleType:
@@ -106,19 +83,16 @@ def _show_counts(app: ModuleType) -> bool:
 def show(directory: Path) -> bool:
     """Run the demo in the directory; whether every message ran as it should."""
     app = _load(directory)
-    output = directory / "workers.log"
     say(
         f"Dramatiq on a directory. {WORKERS} `dramatiq` commands start, each a process of 2 threads."
     )
+    command = [sys.executable, "-m", "dramatiq", APP, "--processes", "1", "--threads", "2"]
     try:
-        with _workers(output):
+        with running(WORKERS, command, directory / "workers.log", "is ready for action"):
             right = _show_result(app) and _show_priority(app)
             _show_delay_and_kill(app)
             app.broker.join("default", timeout=30_000)
         right = _show_counts(app) and right
-    except BaseException:
-        print(f"What the workers printed:\n{output.read_text()}", file=sys.stderr)
-        raise
     finally:
         app.broker.close()
     say("No message was lost, none ran twice to its end." if right else "Not as it should be.")

@@ -4,47 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import rq
 
 from equeue_core import Store
-from equeue_core.demo import say, wait_until
+from equeue_core.demo import running, say, wait_until
 from equeue_rq import LMDBRedis
 
 WORKERS = 2
 MAILS = 40
 JOBS = MAILS + 2
-
-
-def _start(directory: Path, output: Path) -> subprocess.Popen[bytes]:
-    options = ["--url", f"lmdb://{directory / 'data'}"]
-    options += ["--connection-class", "equeue_rq.LMDBRedis", "--worker-class", "equeue_rq.Worker"]
-    with output.open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "rq.cli", "worker", *options], stdout=log, stderr=log
-        )
-
-
-@contextmanager
-def _workers(directory: Path, output: Path) -> Iterator[None]:
-    """Run the workers; what they print goes into a file."""
-    commands = [_start(directory, output) for _ in range(WORKERS)]
-    try:
-        wait_until(lambda: output.read_text().count("Listening on") == WORKERS)
-        yield
-    finally:
-        for command in commands:
-            command.send_signal(signal.SIGTERM)
-        for command in commands:
-            command.wait()
 
 
 def _load(directory: Path) -> ModuleType:
@@ -103,22 +77,19 @@ def _show_counts(queue: rq.Queue, jobs: ModuleType) -> bool:
 def show(directory: Path) -> bool:
     """Run the demo in the directory; whether every job ran as it should."""
     jobs = _load(directory)
-    output = directory / "workers.log"
     say(f"RQ on a directory. {WORKERS} `rq worker` commands start; there is no Redis server.")
-    try:
-        with LMDBRedis(directory / "data") as connection:
-            queue = rq.Queue(connection=connection)
-            with _workers(directory, output):
-                right = _show_results(queue, jobs)
-                _show_killed_horse(queue, jobs)
-                _show_killed_worker(queue, jobs)
-                wait_until(lambda: queue.finished_job_registry.count == JOBS)
-            right = _show_counts(queue, jobs) and right
-        with Store(directory / "data") as store:
-            right = store.check().ok and right
-    except BaseException:
-        print(f"What the workers printed:\n{output.read_text()}", file=sys.stderr)
-        raise
+    command = [sys.executable, "-m", "rq.cli", "worker", "--url", f"lmdb://{directory / 'data'}"]
+    command += ["--connection-class", "equeue_rq.LMDBRedis", "--worker-class", "equeue_rq.Worker"]
+    with LMDBRedis(directory / "data") as connection:
+        queue = rq.Queue(connection=connection)
+        with running(WORKERS, command, directory / "workers.log", "Listening on"):
+            right = _show_results(queue, jobs)
+            _show_killed_horse(queue, jobs)
+            _show_killed_worker(queue, jobs)
+            wait_until(lambda: queue.finished_job_registry.count == JOBS)
+        right = _show_counts(queue, jobs) and right
+    with Store(directory / "data") as store:
+        right = store.check().ok and right
     say("No job was lost, none ran twice to its end." if right else "Not as it should be.")
     return right
 

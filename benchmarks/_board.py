@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import signal
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -127,6 +129,53 @@ class Board:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the workers noted no more than {self._heads()}")
             time.sleep(0.005)
+
+
+class Workers:
+    """Worker processes of a command, each in a session of its own, and the board that they write on.
+
+    Parameters:
+        what: the command's name.
+        board: what they write on.
+        log: the file with what they say.
+    """
+
+    def __init__(self, what: str, board: Board, log: Path) -> None:
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._what = what
+        self._board = board
+        self._log = log
+
+    def wait_at_gate(self, number: int) -> None:
+        """See `Board.wait_at_gate`."""
+        self._board.wait_at_gate(number, self._check)
+
+    def open_gate(self) -> None:
+        """Let all start."""
+        self._board.open_gate()
+
+    def wait_done(self, count: int) -> None:
+        """See `Board.wait_done`."""
+        self._board.wait_done(count, self._check)
+
+    def seconds(self) -> float:
+        """See `Board.seconds`."""
+        return self._board.seconds()
+
+    def values(self) -> list[int]:
+        """See `Board.values`."""
+        return self._board.values()
+
+    def kill(self) -> None:
+        """All is measured, and the place is thrown away: nobody waits for an orderly end."""
+        for process in self.processes:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _check(self) -> None:
+        if any(process.poll() is not None for process in self.processes):
+            text = self._log.read_text(errors="replace") if self._log.exists() else ""
+            raise RuntimeError(f"{self._what} ended:\n{text[-3000:]}")
 
 
 def _read(path: Path) -> _Head:

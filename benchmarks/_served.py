@@ -33,8 +33,8 @@ class Served(Product):
         raise NotImplementedError
 
 
-class Valkey:
-    """A Redis-protocol server (Valkey) on loopback.
+class OnValkey(Served):
+    """What is served by a Redis-protocol server (Valkey) on loopback.
 
     It persists nothing, or appends to its log and flushes that at every command.
     """
@@ -53,8 +53,7 @@ class Valkey:
         if self._server is not None:
             self._server.stop()
 
-    def emptied(self) -> Address:
-        """Where it listens, after all that it holds was removed."""
+    def place(self, directory: Path) -> Address:
         address = {"host": "127.0.0.1", "port": self._server.port}
         client = import_module("redis").Redis(**address)
         client.flushall()

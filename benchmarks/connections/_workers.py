@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from benchmarks import connections, rq_jobs
-from benchmarks._board import Board
+from benchmarks._board import Board, Workers
 from benchmarks.connections import Address
 
 SIMPLE, FORKING, OURS = "rq.SimpleWorker", "rq.Worker", "equeue_rq.Worker"
@@ -63,36 +62,6 @@ def seconds_each(
     return (moments[warm_up + count] - moments[warm_up]) * 1e-9 / count
 
 
-class Workers:
-    """Running ``rq worker`` processes and the board that they write on."""
-
-    def __init__(self, board: Board, log: Path) -> None:
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self._board = board
-        self._log = log
-
-    def wait_at_gate(self, workers: int) -> None:
-        self._board.wait_at_gate(workers, self._check)
-
-    def open_gate(self) -> None:
-        self._board.open_gate()
-
-    def wait_done(self, count: int) -> None:
-        self._board.wait_done(count, self._check)
-
-    def seconds(self) -> float:
-        return self._board.seconds()
-
-    def values(self) -> list[int]:
-        return self._board.values()
-
-    def _check(self) -> None:
-        if any(process.poll() is not None for process in self.processes):
-            raise RuntimeError(
-                "an rq worker ended:\n" + self._log.read_text(errors="replace")[-3000:]
-            )
-
-
 @contextmanager
 def working(
     name: str,
@@ -105,7 +74,7 @@ def working(
     """So many processes of ``rq worker`` on the named contender, ended on leaving."""
     board = Board(directory / "board")
     log = directory / "workers.log"
-    workers = Workers(board, log)
+    workers = Workers("an rq worker", board, log)
     command = [sys.executable, "-m", "rq.cli", "worker", "--quiet", "--worker-class", worker_class]
     options = connections.make(name).options(address)
     try:
@@ -123,7 +92,4 @@ def working(
                 workers.processes.append(process)
         yield workers
     finally:
-        # All is measured, and the place is thrown away: nobody waits for an orderly end.
-        for process in workers.processes:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        workers.kill()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,9 @@ import pytest
 from tests.upstream import _archive, _rq, _runs
 
 pytestmark = pytest.mark.once
+
+Start = Callable[[Callable[..., None], _runs.Way], Iterator[_runs.Suite]]
+"""Runs the files that a test wants, in some way."""
 
 VERSION = importlib.metadata.version("rq")
 TESTS = _rq.TESTS.get(VERSION, {})
@@ -30,46 +33,38 @@ def tests(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def suite(
+def start(
     tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[_runs.Suite]:
-    files = _runs.wanted(request, test_file.__name__)
-    directory = tmp_path_factory.mktemp("upstream")
-    yield from _running(_runs.Suite(tests, directory, files, _rq.way(VERSION)))
+) -> Start:
+    def running(test: Callable[..., None], way: _runs.Way) -> Iterator[_runs.Suite]:
+        files = _runs.wanted(request, test.__name__)
+        suite = _runs.Suite(tests, tmp_path_factory.mktemp("upstream"), files, way)
+        try:
+            yield suite
+        finally:
+            suite.stop()
+
+    return running
 
 
 @pytest.fixture(scope="module")
-def workers(
-    tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[_runs.Suite]:
-    files = _runs.wanted(request, test_file_with_our_workers.__name__)
-    directory = tmp_path_factory.mktemp("workers")
-    yield from _running(_runs.Suite(tests, directory, files, _rq.way(VERSION, workers=True)))
+def suite(start: Start) -> Iterator[_runs.Suite]:
+    yield from start(test_file, _rq.way(VERSION))
 
 
 @pytest.fixture(scope="module")
-def slow(
-    tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[_runs.Suite]:
-    files = _runs.wanted(request, test_file_with_its_slow_tests.__name__)
-    directory = tmp_path_factory.mktemp("slow")
-    yield from _running(_runs.Suite(tests, directory, files, _rq.way(VERSION, slow=True)))
+def workers(start: Start) -> Iterator[_runs.Suite]:
+    yield from start(test_file_with_our_workers, _rq.way(VERSION, workers=True))
 
 
 @pytest.fixture(scope="module")
-def control(
-    tests: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[_runs.Suite]:
-    files = _runs.wanted(request, test_fixtures_on_a_real_server.__name__)
-    directory = tmp_path_factory.mktemp("control")
-    yield from _running(_runs.Suite(tests, directory, files, _rq.way(VERSION, control=True)))
+def slow(start: Start) -> Iterator[_runs.Suite]:
+    yield from start(test_file_with_its_slow_tests, _rq.way(VERSION, slow=True))
 
 
-def _running(suite: _runs.Suite) -> Iterator[_runs.Suite]:
-    try:
-        yield suite
-    finally:
-        suite.stop()
+@pytest.fixture(scope="module")
+def control(start: Start) -> Iterator[_runs.Suite]:
+    yield from start(test_fixtures_on_a_real_server, _rq.way(VERSION, control=True))
 
 
 def test_each_file_of_the_archive_is_run(tests: Path) -> None:

@@ -15,6 +15,8 @@ from tests.contract.helpers import WATCHDOG
 
 ROOT = Path(__file__).parents[2]
 PROJECTS = Path(__file__).parent / "projects"
+SHARED = ROOT / "tests" / "projects"
+"""The modules that all projects share."""
 
 
 def installed(program: str, *arguments: str) -> list[str]:
@@ -24,7 +26,8 @@ def installed(program: str, *arguments: str) -> list[str]:
 
 def environment(directory: Path, **extra: str) -> dict[str, str]:
     """Of a process that uses the store in `directory` and finds the projects' modules."""
-    path = os.pathsep.join(filter(None, [str(PROJECTS), str(ROOT), os.environ.get("PYTHONPATH")]))
+    places = [str(PROJECTS), str(SHARED), str(ROOT), os.environ.get("PYTHONPATH")]
+    path = os.pathsep.join(filter(None, places))
     return {**os.environ, "PYTHONPATH": path, "EQUEUE_TEST_DIRECTORY": str(directory), **extra}
 
 

@@ -36,7 +36,8 @@ def running(
 
 def _environment(directory: Path, extra: dict[str, str]) -> dict[str, str]:
     packages = extra.pop("packages", "")
-    path = os.pathsep.join(filter(None, [packages, str(PROJECTS), str(_commands.ROOT)]))
+    places = [packages, str(PROJECTS), str(_commands.SHARED), str(_commands.ROOT)]
+    path = os.pathsep.join(filter(None, places))
     return {
         "PYTHONPATH": path,
         "RQ_CONNECTION_CLASS": "equeue_rq.LMDBRedis",

@@ -1,4 +1,4 @@
-"""What the projects share: where they are run, and how their actors tell what they did."""
+"""What the projects share: where they are run, and how their actors and jobs tell what they did."""
 
 import os
 from pathlib import Path

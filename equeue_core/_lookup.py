@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from equeue_core import _ledger as books
@@ -144,4 +145,43 @@ def pages(
         found += page(txn, ledger, state, limit - len(found), key)
         if len(found) == limit:
             break
+    return found
+
+
+PRIORITIES = 100
+"""Of a queue with more of them, the rest is not looked at for what has waited longest."""
+
+
+def longest_waiting(txn: Txn, ledger: Ledger) -> float | None:
+    """When the oldest was put of the jobs that are next in line, one for each priority (epoch seconds);
+    None: nothing is pending.
+    """
+    put: list[float] = []
+    with txn.cursor() as cursor:
+        found = cursor.set_range(ledger.pending)
+        while found and len(put) < PRIORITIES:
+            key = cursor.key()
+            if not key.startswith(ledger.pending):
+                break
+            put.append(rows.HEAD.unpack_from(cursor.value())[4])
+            found = cursor.set_range(key[:11] + b"\xff" * 17)
+    return min(put, default=None)
+
+
+def latest_failed(txn: Txn, ledger: Ledger, limit: int) -> list[Found]:
+    """Up to `limit` failed jobs, the one that failed last first."""
+    with txn.cursor() as cursor:
+        if cursor.set_range(ledger.failed_at + b"\xff" * 17):
+            cursor.prev()
+        else:
+            cursor.last()
+        keys_back = cursor.iterprev(values=False)
+        found = []
+        for key in islice(keys_back, limit):
+            if not key.startswith(ledger.failed_at):
+                break
+            job = ledger.failed + key[11:]
+            value = txn.get(job)
+            assert value is not None
+            found.append(Found(State.FAILED, job, value))
     return found

@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 from itertools import islice
 from typing import Any, ClassVar
 
-from equeue_core import _admin
+from equeue_core import _admin, _lookup
 from equeue_core._job import Job, JobError, State
 from equeue_core._queue import Queue
 from equeue_core._store._names import find_queue
@@ -147,6 +147,18 @@ class QueueView(ABC):
         """
 
     @abstractmethod
+    def latest_failed(self, limit: int) -> Iterator[JobView]:
+        """Up to `limit` failed jobs, the one that failed last first. How many have failed does not matter to
+        the time it takes.
+        """
+
+    @abstractmethod
+    def oldest_pending(self) -> float | None:
+        """When the pending job was put that has waited longest, in epoch seconds; None if there is none. How
+        many wait does not matter to the time it takes: the jobs that are next in line are looked at.
+        """
+
+    @abstractmethod
     def put(self, payload: Any, **options: Any) -> str:
         """Add a job; its id.
 
@@ -255,6 +267,20 @@ class CoreQueue(QueueView):
     def job(self, job_id: str) -> JobView:
         return self.view(self.queue.job(_number(job_id)))
 
+    def latest_failed(self, limit: int) -> Iterator[JobView]:
+        queue = self.queue
+        found = queue._environment.read(
+            partial(_lookup.latest_failed, ledger=queue._ledger, limit=limit)
+        )
+        return map(self.view, map(queue._describe, found))
+
+    def oldest_pending(self) -> float | None:
+        queue = self.queue
+        put_at: float | None = queue._environment.read(
+            partial(_lookup.longest_waiting, ledger=queue._ledger)
+        )
+        return put_at
+
     def put(self, payload: Any, **options: Any) -> str:
         return str(self.queue.put(payload, **options))
 
@@ -332,12 +358,17 @@ def existing(store: Store, name: str) -> Queue[Any]:
     return queue
 
 
-def queues(store: Store) -> list[QueueView]:
-    """Every queue of the store, each by a name of its own; the core's first."""
+def queues(store: Store, known: Sequence[Source] | None = None) -> list[QueueView]:
+    """Every queue of the store, each by a name of its own; the core's first.
+
+    Parameters:
+        store: the store.
+        known: the adapters' sources. None: they are looked for, which takes longer than all the rest.
+    """
     names = store.queues()
     views: dict[str, QueueView] = {}
     others: list[QueueView] = []
-    for source in sources()[0]:
+    for source in sources()[0] if known is None else known:
         for view in source.queues(store, names):
             if isinstance(view, CoreQueue):
                 views[view.name] = view

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
+from itertools import islice
 from typing import Any
 
 import redis
@@ -141,28 +142,44 @@ class RQQueue(QueueView):
                 f"there is no state {state!r}: it is one of {', '.join(known)}, stopped"
             )
         number = 0
+        # Of the failed ones, any number may not be stopped.
+        page = _PAGE if state == "stopped" else min(max(limit, 1), _PAGE)
         for place in known if state is None else ["failed" if state == "stopped" else state]:
-            for shown in self._in(place):
+            for shown in self._in(place, page):
                 if number == limit:
                     return
                 if state in (None, place, shown.state):
                     number += 1
                     yield shown
 
-    def _in(self, place: str) -> Iterator[JobView]:
+    def latest_failed(self, limit: int) -> Iterator[JobView]:
+        """Those that RQ will forget last: in the order of their ends, if all have the same `failure_ttl`."""
+        return islice(self._in("failed", min(max(limit, 1), _PAGE), backwards=True), limit)
+
+    def oldest_pending(self) -> float | None:
+        """Of the job at the head of the queue, where one that was enqueued ``at_front`` may stand before
+        older ones.
+        """
+        with _errors():
+            for job in self._read(self._ids("pending", 0, 0)):
+                if isinstance(job, Job):
+                    return _epoch(job.enqueued_at)
+        return None
+
+    def _in(self, place: str, page: int, backwards: bool = False) -> Iterator[JobView]:
         start = 0
         while True:
             with _errors():
-                ids = self._ids(place, start, start + _PAGE - 1)
+                ids = self._ids(place, start, start + page - 1, backwards)
                 found = self._read(ids)
             for job_id, job in zip(ids, found, strict=True):
                 if isinstance(job, Unreadable):
                     yield JobView(job_id, self.name, place, str(job), None)
                 elif job is not None:
                     yield self._view(job, place)
-            if len(ids) < _PAGE:
+            if len(ids) < page:
                 return
-            start += _PAGE
+            start += page
 
     def _read(self, ids: list[str]) -> list[Job | Unreadable | None]:
         """The jobs; None for one that has expired."""
@@ -175,12 +192,13 @@ class RQQueue(QueueView):
                 return [Unreadable(f"RQ cannot read the job ({type(error).__name__}: {error})")]
             return [job for job_id in ids for job in self._read([job_id])]
 
-    def _ids(self, place: str, start: int, end: int) -> list[str]:
+    def _ids(self, place: str, start: int, end: int, backwards: bool = False) -> list[str]:
         found: Any
         if place == "pending":
             found = self.connection.lrange(self.queue.key, start, end)
         else:
-            found = self.connection.zrange(_REGISTRIES[place](queue=self.queue).key, start, end)
+            key = _REGISTRIES[place](queue=self.queue).key
+            found = self.connection.zrange(key, start, end, desc=backwards)
         ids = [as_text(each) for each in found]
         # What is there of a started job is its execution.
         return [each.rpartition(":")[0] or each for each in ids] if place == "running" else ids

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import os
 import re
 import weakref
@@ -25,6 +27,8 @@ Sync = Literal["full", "normal", "off"] | bool | None
 own.
 """
 
+
+_start_new_thread = _thread.start_new_thread  # a reference of our own: some programs patch it
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 """What a server's address begins with; it would be a directory as well."""
@@ -163,18 +167,27 @@ class Store:
             _maintenance.change_sync(self._environment, mode)
 
     def close(self) -> None:
-        """Close the handle and its queues; may be called again.
+        """Close the handle and its queues; may be called again, also by a destructor.
 
         The last handle of the process on the store gives jobs still in hand back, without spending
         a retry.
         """
-        with _registry.lock():
+        lock = _registry.lock()
+        if not lock.acquire(blocking=not _registry.in_operation()):
+            # In a destructor, say, which the garbage collector ran in the midst of an operation: who
+            # has the lock may wait for this thread.
+            with contextlib.suppress(RuntimeError):  # the interpreter is ending
+                _start_new_thread(self.close, ())
+            return
+        try:
             self._closed = True
             environment, self._opened = self._opened, None
-        for handle in list(self._handles):
-            handle._shut()
-        if environment is not None:
-            _registry.release(environment)
+            for handle in list(self._handles):
+                handle._shut()
+            if environment is not None:
+                _registry.release(environment)
+        finally:
+            lock.release()
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,8 @@ thread that nobody knows gets neither.
 from __future__ import annotations
 
 import _thread
+import gc
+import os
 from collections.abc import Callable
 
 _LOOK = 0.05
@@ -14,6 +16,51 @@ _LOOK = 0.05
 
 _start_new_thread = _thread.start_new_thread  # references of our own: some programs patch them
 _allocate_lock = _thread.allocate_lock
+
+_threads: set[int] = set()
+
+
+def is_here() -> bool:
+    """Whether this thread does such work."""
+    return _thread.get_ident() in _threads
+
+
+class _Rest:
+    """The garbage collector rests while at least one thread is in this ``with`` block."""
+
+    def __init__(self) -> None:
+        self._lock = _allocate_lock()
+        self._depth = 0
+        self._was_on = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._depth:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                self._wake()
+
+    def _wake(self) -> None:
+        if self._was_on:
+            gc.enable()
+
+    def after_fork(self) -> None:
+        """In the child, where those threads are not."""
+        if self._depth:
+            self._wake()
+        self._lock = _allocate_lock()
+        self._depth = 0
+
+
+_rest = _Rest()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_rest.after_fork)
 
 
 class _Task:
@@ -25,10 +72,13 @@ class _Task:
         self.wake.acquire()
 
     def run(self) -> None:
+        _threads.add(_thread.get_ident())
         try:
-            self._work()
+            with _rest:
+                self._work()
         except BaseException as error:  # noqa: BLE001 - raised where it was asked for
             self.error = error
+        _threads.discard(_thread.get_ident())
         self.ended = True
         self.wake.release()
 

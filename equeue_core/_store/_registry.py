@@ -13,12 +13,14 @@ import contextlib
 import os
 import threading
 
-from equeue_core._store import _files
+from equeue_core._store import _apart, _files
 from equeue_core._store._environment import Environment
 from equeue_core._store._format import check_sync
 
 _lock = threading.RLock()
 _environments: dict[tuple[int, int], Environment] = {}
+_ending: list[Environment] = []
+"""Those that are about to be closed, which waits for the operations of other threads."""
 
 
 def lock() -> threading.RLock:
@@ -47,8 +49,7 @@ def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
         with _lock:
             environment.handles -= 1
             if environment.handles == 0:
-                _forget(environment)
-                environment.close()
+                _end(environment)
         raise
     return environment
 
@@ -61,8 +62,7 @@ def release(environment: Environment) -> None:
                 environment.say_farewell()
             finally:
                 environment.handles = 0
-                _forget(environment)
-                environment.close()
+                _end(environment)
         elif environment.handles > 1:
             environment.handles -= 1
 
@@ -71,7 +71,11 @@ def in_operation() -> bool:
     """Whether this thread is in the midst of an operation of some store: in a signal handler, or in a
     destructor. To close a store there could wait for another thread that waits for this one.
     """
-    return _lock._is_owned() or any(each.is_in_hand() for each in list(_environments.values()))  # type: ignore[attr-defined]
+    return (
+        _apart.is_here()
+        or _lock._is_owned()  # type: ignore[attr-defined]
+        or any(each.is_in_hand() for each in [*_environments.values(), *_ending])
+    )
 
 
 def has(device: int, inode: int) -> bool:
@@ -84,6 +88,15 @@ def rekey(environment: Environment) -> None:
     with _lock:
         _forget(environment)
         _environments[_identity(environment.directory)] = environment
+
+
+def _end(environment: Environment) -> None:
+    _ending.append(environment)
+    try:
+        _forget(environment)
+        environment.close()
+    finally:
+        _ending.remove(environment)
 
 
 def _forget(environment: Environment) -> None:

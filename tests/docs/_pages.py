@@ -10,6 +10,9 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 
+TYPED = ["how-to/command-line.md", "production/backup.md", "production/monitoring.md"]
+"""Pages whose shell blocks are typed one after the other, and print what is below them."""
+
 _FENCE = re.compile(r"^```(?P<info>[^`]*)$")
 _SKIP = re.compile(r"^<!-- skip: (?P<reason>.+\S) -->$")
 _TITLE = re.compile(r'title="([^"]+)"')

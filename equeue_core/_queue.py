@@ -329,6 +329,9 @@ class Queue(Handle, Generic[T]):
         on up; with another BaseException (KeyboardInterrupt, SystemExit), it is released. A record
         that the block itself completed is left alone.
 
+        Parameters:
+            timeout: as for `get`.
+
         Raises:
             QueueEmpty, QueueClosed, ValueError: as `get`.
             ClaimLost: the claim was lost before the end of the block.

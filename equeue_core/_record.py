@@ -130,6 +130,9 @@ class Record(Generic[T]):
     def fail(self, error: str | BaseException | None = None) -> None:
         """Mark the job as FAILED at once, whatever retries it has left.
 
+        Parameters:
+            error: why, as for `nack`.
+
         Raises:
             ClaimLost: the claim is not held any more; nothing changed.
             QueueClosed: the queue was closed.

@@ -14,6 +14,13 @@ from equeue_rq._workers import Worker
 class WorkerPool(rq.worker_pool.WorkerPool):
     """``rq.worker_pool.WorkerPool``, which takes a store's path as ``connection``, and whose workers are
     `Worker` unless another class is given.
+
+    Parameters:
+        queues: the queues' names, or queues.
+        connection: a store's path, its ``lmdb:`` URL, or a connection.
+        num_workers: how many workers it runs.
+        worker_class: their class.
+        options: as for RQ's class.
     """
 
     def __init__(

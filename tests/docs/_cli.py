@@ -26,6 +26,9 @@ _START = """\
 [The how-to page](../how-to/command-line.md) has examples. It comes with the extra `cli`;
 `python -m equeue_core` is the same command.
 
+Each command, and `equeue` itself, takes `--help` (`-h`) and tells what there is. `equeue` also takes
+`--version`, and prints the release.
+
 Results go to standard output, messages to standard error. In a table, columns that would be empty are left
 out, and only on a terminal the last one may be cut off; scripts should use `--json`. There, times are epoch
 seconds, and bytes that are no text are `{"base64": "..."}`. Control characters of payloads and names are

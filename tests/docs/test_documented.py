@@ -86,13 +86,12 @@ def test_each_command_is_in_the_reference_with_all_that_it_takes(
     shown = part(CLI, f"equeue {name}")
     usage = next(line for line in shown.splitlines() if line.startswith(f"equeue {name}"))
     rows = [line for line in shown.splitlines() if line.startswith("| `")]
+    told = {option.split()[0]: row for row in rows for option in named(row.split(" | ")[0])}
     for parameter in command.params:
         if isinstance(parameter, click.Option):
-            row = next(line for line in rows if f"`{parameter.opts[0]}" in line)
-            for option in parameter.opts:
-                assert f"`{option}" in row
             assert parameter.help
-            assert parameter.help in row
+            for option in parameter.opts:
+                assert parameter.help in told[option]
         else:
             assert (parameter.metavar or str(parameter.name).upper()) in usage.split()
         assert parameter.envvar is None, "say so in the reference"

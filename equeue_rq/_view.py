@@ -6,7 +6,6 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
-from itertools import islice
 from typing import Any
 
 import redis
@@ -123,12 +122,18 @@ class RQQueue(QueueView):
         with _errors(), self.connection.pipeline() as pipeline:
             # Not the registries' own counts, which clean up first: a look changes nothing.
             pipeline.llen(self.queue.key)
-            for kind in _REGISTRIES.values():
-                pipeline.zcard(kind(queue=self.queue).key)
+            for place in _REGISTRIES:
+                pipeline.zcard(self._key(place))
             pending, *others = pipeline.execute()
         counted = {"pending": pending, **dict(zip(_REGISTRIES, others, strict=True))}
         deferred = counted.pop("deferred")
         return {**{state: counted[state] for state in STATES}, "deferred": deferred}
+
+    def _key(self, place: str) -> str:
+        """Where RQ keeps the ids. Not by a registry of the queue: that of scheduled jobs refers to itself, and
+        would keep the store open until the garbage collector comes.
+        """
+        return str(_REGISTRIES[place].key_template.format(self.queue.name))
 
     def paused(self) -> bool:
         """Whether the workers of its database are suspended."""
@@ -153,33 +158,36 @@ class RQQueue(QueueView):
                     yield shown
 
     def latest_failed(self, limit: int) -> Iterator[JobView]:
-        """Those that RQ will forget last: in the order of their ends, if all have the same `failure_ttl`."""
-        return islice(self._in("failed", min(max(limit, 1), _PAGE), backwards=True), limit)
+        """Those that RQ will forget last: in the order of their ends, if all have the same `failure_ttl`.
+        They are fewer than `limit` if some have expired and RQ has not noticed yet.
+        """
+        return self._page("failed", self._ids("failed", 0, limit - 1, backwards=True))
 
     def oldest_pending(self) -> float | None:
         """Of the job at the head of the queue, where one that was enqueued ``at_front`` may stand before
         older ones.
         """
         with _errors():
-            for job in self._read(self._ids("pending", 0, 0)):
-                if isinstance(job, Job):
-                    return _epoch(job.enqueued_at)
-        return None
+            head = self._read(self._ids("pending", 0, 0))
+        return _epoch(head[0].enqueued_at) if head and isinstance(head[0], Job) else None
 
-    def _in(self, place: str, page: int, backwards: bool = False) -> Iterator[JobView]:
+    def _in(self, place: str, page: int) -> Iterator[JobView]:
         start = 0
         while True:
-            with _errors():
-                ids = self._ids(place, start, start + page - 1, backwards)
-                found = self._read(ids)
-            for job_id, job in zip(ids, found, strict=True):
-                if isinstance(job, Unreadable):
-                    yield JobView(job_id, self.name, place, str(job), None)
-                elif job is not None:
-                    yield self._view(job, place)
+            ids = self._ids(place, start, start + page - 1)
+            yield from self._page(place, ids)
             if len(ids) < page:
                 return
             start += page
+
+    def _page(self, place: str, ids: list[str]) -> Iterator[JobView]:
+        with _errors():
+            found = self._read(ids)
+        for job_id, job in zip(ids, found, strict=True):
+            if isinstance(job, Unreadable):
+                yield JobView(job_id, self.name, place, str(job), None)
+            elif job is not None:
+                yield self._view(job, place)
 
     def _read(self, ids: list[str]) -> list[Job | Unreadable | None]:
         """The jobs; None for one that has expired."""
@@ -194,11 +202,11 @@ class RQQueue(QueueView):
 
     def _ids(self, place: str, start: int, end: int, backwards: bool = False) -> list[str]:
         found: Any
-        if place == "pending":
-            found = self.connection.lrange(self.queue.key, start, end)
-        else:
-            key = _REGISTRIES[place](queue=self.queue).key
-            found = self.connection.zrange(key, start, end, desc=backwards)
+        with _errors():
+            if place == "pending":
+                found = self.connection.lrange(self.queue.key, start, end)
+            else:
+                found = self.connection.zrange(self._key(place), start, end, desc=backwards)
         ids = [as_text(each) for each in found]
         # What is there of a started job is its execution.
         return [each.rpartition(":")[0] or each for each in ids] if place == "running" else ids
@@ -258,9 +266,7 @@ class RQQueue(QueueView):
 
     def _due_at(self, job: Job) -> float | None:
         with _errors():
-            score: Any = self.connection.zscore(
-                _REGISTRIES["scheduled"](queue=self.queue).key, job.id
-            )
+            score: Any = self.connection.zscore(self._key("scheduled"), job.id)
         return None if score is None else float(score)
 
     def put(self, payload: Any, **options: Any) -> str:
@@ -316,8 +322,7 @@ class RQQueue(QueueView):
         return number
 
     def _all_ids(self, place: str) -> list[str]:
-        with _errors():
-            return self._ids(place, 0, -1)
+        return self._ids(place, 0, -1)
 
     def cancel(self, job_id: str) -> None:
         job = self._fetch(job_id)
@@ -358,7 +363,7 @@ class RQQueue(QueueView):
             if place == "pending":
                 self.connection.lrem(self.queue.key, 1, job_id)
             else:
-                self.connection.zrem(_REGISTRIES[place](queue=self.queue).key, job_id)
+                self.connection.zrem(self._key(place), job_id)
 
     def pause(self) -> None:
         raise NotSupported(self._whole_database("suspend"))

@@ -130,8 +130,8 @@ class RQQueue(QueueView):
         return {**{state: counted[state] for state in STATES}, "deferred": deferred}
 
     def _key(self, place: str) -> str:
-        """Where RQ keeps the ids. Not by a registry of the queue: that of scheduled jobs refers to itself, and
-        would keep the store open until the garbage collector comes.
+        """Where RQ keeps the ids. Not by a registry of the queue: that of scheduled jobs refers to itself,
+        and would keep the store open until the garbage collector comes.
         """
         return str(_REGISTRIES[place].key_template.format(self.queue.name))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]  # it ships no types
 
 from equeue_core import StoreError
 from equeue_core.cli._metrics import METRICS

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import django
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SHOP_DATA", BASE_DIR / "data"))
 
@@ -33,8 +35,12 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Mails become files, so that the example needs no mail server.
-EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
-EMAIL_FILE_PATH = DATA / "mails"
+FILES = "django.core.mail.backends.filebased.EmailBackend"
+if django.VERSION >= (6, 1):
+    MAILERS = {"default": {"BACKEND": FILES, "OPTIONS": {"file_path": DATA / "mails"}}}
+else:  # the newest Django for Python 3.10 and 3.11
+    EMAIL_BACKEND = FILES
+    EMAIL_FILE_PATH = DATA / "mails"
 
 DRAMATIQ_BROKER = {
     "BROKER": "equeue_dramatiq.LMDBBroker",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,19 +17,12 @@ from tests.examples._example import Example, Terminal, wait_until
 pytestmark = pytest.mark.once
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As the README makes it."""
-    example = Example("django-dramatiq", tmp_path_factory.mktemp("database"))
+@pytest.fixture
+def example(tmp_path: Path) -> Example:
+    """With its database."""
+    example = Example("django-dramatiq", tmp_path)
     status, printed = example.run("database")
     assert status == 0, printed
-    return example.directory / "db.sqlite3"
-
-
-@pytest.fixture
-def example(tmp_path: Path, database: Path) -> Example:
-    example = Example("django-dramatiq", tmp_path)
-    shutil.copy(database, example.directory)
     return example
 
 
@@ -75,6 +67,8 @@ def locked(database: Path) -> Iterator[None]:
 def test_the_readme_from_its_first_command_to_its_last(
     example: Example, browser: Browser, web: Terminal
 ) -> None:
+    assert browser.get("/orders/1/").status == 404
+    assert "Enter a valid email address." in submit(browser, email="nobody").text
     with example.running("workers") as workers:
         page = order(browser)
         browser.wait_for_text(page, "confirmed: a mail to somebody@example.org was sent")
@@ -104,9 +98,3 @@ def test_killed_workers_forget_no_order(example: Example, browser: Browser) -> N
     with example.running("workers"):
         browser.wait_for_text(page, "confirmed: a mail")
     assert len(mails(example)) == 1
-
-
-@pytest.mark.usefixtures("web")
-def test_mistakes_are_told(browser: Browser) -> None:
-    assert browser.get("/orders/1/").status == 404
-    assert "Enter a valid email address." in submit(browser, email="nobody").text

@@ -52,6 +52,10 @@ def test_the_readme_from_its_first_command_to_its_last(
 ) -> None:
     with example.running(server) as web, example.running("worker") as worker:
         browser.wait_for_server(web)
+        refused = browser.post_form("/reports", address="example.org")
+        assert refused.status == 400
+        assert "The address of a page begins with http:// or https://." in refused.text
+        assert "There is no such report" in browser.get("/reports/none").text
         form = browser.get("/").text
         assert f'value="{example.url}/"' in form
         page = browser.post_form("/reports", address=f"{example.url}/").url
@@ -106,13 +110,3 @@ def test_killed_twice_it_is_failed_and_the_page_says_so(
     with example.running("worker"):
         report = browser.wait_for_text(page, "failed").text
     assert "Abandoned" in report
-
-
-@pytest.mark.usefixtures("web")
-def test_mistakes_are_told(example: Example, browser: Browser) -> None:
-    refused = browser.post_form("/reports", address="example.org")
-    assert refused.status == 400
-    assert "The address of a page begins with http:// or https://." in refused.text
-    missing = browser.get("/reports/none")
-    assert missing.status == 404
-    assert "There is no such report" in missing.text

@@ -165,7 +165,11 @@ def readme_blocks(name: str) -> list[_pages.Block]:
 def environment() -> dict[str, str]:
     """Of an example's process: a warning is an error, as in the tests themselves."""
     names = ("RQ_", "DJANGO_", "FLASK_", "DRAMATIQ_", "PYTEST", "VIRTUAL_ENV")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(names)}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(names) and not name.lower().endswith("_proxy")
+    }
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     warnings = "error,ignore:This process:DeprecationWarning"  # as in pyproject.toml
     return {**kept, "PATH": path, "PYTHONPATH": str(_pages.ROOT), "PYTHONWARNINGS": warnings}

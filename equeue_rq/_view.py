@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -47,6 +48,10 @@ _REGISTRIES: dict[str, Any] = {
 """Where RQ keeps the jobs of each state, but for the pending ones."""
 
 _PAGE = 100
+"""Jobs that are read at a time."""
+
+_FEW = 10
+"""The same, of those whose results are read, too."""
 
 
 class Unreadable(EQueueError):
@@ -161,7 +166,17 @@ class RQQueue(QueueView):
         """Those that RQ will forget last: in the order of their ends, if all have the same `failure_ttl`.
         They are fewer than `limit` if some have expired and RQ has not noticed yet.
         """
-        return self._page("failed", self._ids("failed", 0, limit - 1, backwards=True))
+        ids = self._ids("failed", 0, limit - 1, backwards=True)
+        # Not all at once: most of them may not be wanted.
+        for start in range(0, len(ids), _FEW):
+            some = ids[start : start + _FEW]
+            with _errors():
+                found = self._read(some)
+                results = [job.latest_result() if isinstance(job, Job) else None for job in found]
+            for job_id, job, result in zip(some, found, results, strict=True):
+                if job is not None:
+                    shown = self._shown(job_id, job, "failed")
+                    yield replace(shown, errors=_error(0, result)) if result else shown
 
     def oldest_pending(self) -> float | None:
         """Of the job at the head of the queue, where one that was enqueued ``at_front`` may stand before
@@ -175,19 +190,19 @@ class RQQueue(QueueView):
         start = 0
         while True:
             ids = self._ids(place, start, start + page - 1)
-            yield from self._page(place, ids)
+            with _errors():
+                found = self._read(ids)
+            for job_id, job in zip(ids, found, strict=True):
+                if job is not None:
+                    yield self._shown(job_id, job, place)
             if len(ids) < page:
                 return
             start += page
 
-    def _page(self, place: str, ids: list[str]) -> Iterator[JobView]:
-        with _errors():
-            found = self._read(ids)
-        for job_id, job in zip(ids, found, strict=True):
-            if isinstance(job, Unreadable):
-                yield JobView(job_id, self.name, place, str(job), None)
-            elif job is not None:
-                yield self._view(job, place)
+    def _shown(self, job_id: str, job: Job | Unreadable, place: str) -> JobView:
+        if isinstance(job, Unreadable):
+            return JobView(job_id, self.name, place, str(job), None)
+        return self._view(job, place)
 
     def _read(self, ids: list[str]) -> list[Job | Unreadable | None]:
         """The jobs; None for one that has expired."""
@@ -216,12 +231,10 @@ class RQQueue(QueueView):
         with _errors():
             results = job.results()
         shown = self._view(job, "")
-        details, errors = dict(shown.details), []
+        details, errors = dict(shown.details), list[JobError]()
         for number, result in enumerate(reversed(results), 1):
             if result.exc_string:
-                lines = result.exc_string.strip().splitlines()
-                at = result.created_at.timestamp()
-                errors.append(JobError(number, at, lines[-1], result.exc_string))
+                errors += _error(number, result)
             elif isinstance(result.return_value, Kept):
                 readable, value = load(result.return_value.raw)
                 details["result"] = value if readable else result.return_value.raw
@@ -420,6 +433,14 @@ def _describe_worker(worker: Any, db: int, lives_on: bool | None) -> WorkerView:
 def _status(job: Job) -> str:
     status: Any = job.get_status(refresh=False)
     return str(getattr(status, "value", status) or "")
+
+
+def _error(attempt: int, result: Any) -> list[JobError]:
+    """What went wrong, as RQ tells it in a result; nothing if that tells of no error."""
+    lines = (result.exc_string or "").strip().splitlines()
+    if not lines:
+        return []
+    return [JobError(attempt, result.created_at.timestamp(), lines[-1], result.exc_string)]
 
 
 def _epoch(moment: datetime | None) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from equeue_core.cli import _demo, _doctor, _look, _manage, _metrics, _upkeep
+from equeue_core.cli import _demo, _doctor, _look, _manage, _metrics, _top, _upkeep
 from equeue_core.cli._errors import Code, Failure, code_of, text_of
 from equeue_core.errors import EQueueError
 
@@ -67,7 +67,7 @@ def app() -> None:
     """
 
 
-for module in (_demo, _look, _manage, _upkeep, _doctor, _metrics):
+for module in (_demo, _look, _top, _manage, _upkeep, _doctor, _metrics):
     for command in module.COMMANDS:
         app.add_command(command)
 

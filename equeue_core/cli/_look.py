@@ -182,6 +182,11 @@ def show(path: str, queue: str, job_id: str, as_json: bool) -> None:
     if as_json:
         print_json(_job(job))
         return
+    print_facts(facts_of(job))
+
+
+def facts_of(job: views.JobView) -> list[tuple[str, str]]:
+    """All that is known of a job, by name."""
     facts = [("id", job.job_id), ("queue", job.queue), ("state", job.state)]
     facts.append(("payload", _value(job.payload)))
     facts += [
@@ -192,7 +197,7 @@ def show(path: str, queue: str, job_id: str, as_json: bool) -> None:
     for error in job.errors:
         text = f"attempt {error.attempt}, {moment(error.at)}: {error.message}"
         facts.append(("error", f"{text}\n{error.traceback}".rstrip()))
-    print_facts(facts)
+    return facts
 
 
 def _value(value: Any) -> str:

@@ -10,13 +10,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from equeue_core import Queue
 from equeue_core.cli._errors import Code
+from tests.cli.test_watcher import remove
 from tests.contract.helpers import WATCHDOG
 
 pytestmark = pytest.mark.once
@@ -274,6 +277,95 @@ def test_long_work_shows_progress_on_a_terminal(store_path: Path, tmp_path: Path
         assert code == 0, printed
         assert words in printed
         assert "Traceback" not in printed
+
+
+def on_a_screen(
+    *arguments: object, until: bytes, then: Callable[[subprocess.Popen[bytes]], bytes]
+) -> tuple[int, bytes]:
+    """The exit code, and all that a terminal was sent whose settings are to be as they were.
+
+    When `until` has been sent, `then` is called; what it returns is typed.
+    """
+    terminal, end = pty.openpty()
+    before = termios.tcgetattr(end)
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        env={**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color"},
+    )
+    ended = os.pidfd_open(process.pid)
+    printed, typed = b"", False
+    try:
+        while True:
+            ready, _, _ = select.select([terminal, ended], [], [], WATCHDOG)
+            assert ready, printed
+            if terminal in ready:
+                printed += os.read(terminal, 1 << 16)
+                if until in printed and not typed:
+                    typed = True
+                    os.write(terminal, then(process))
+            elif ended in ready:
+                break
+        assert termios.tcgetattr(end) == before
+        return process.wait(), printed
+    finally:
+        process.kill()
+        process.wait()
+        for descriptor in (terminal, end, ended):
+            os.close(descriptor)
+
+
+def interrupted(process: subprocess.Popen[bytes]) -> bytes:
+    process.send_signal(signal.SIGINT)
+    return b""
+
+
+def terminated(process: subprocess.Popen[bytes]) -> bytes:
+    process.send_signal(signal.SIGTERM)
+    return b""
+
+
+@pytest.mark.contract("CLI-05", "CLI-11")
+@pytest.mark.parametrize(
+    ("then", "code"),
+    [
+        (lambda process: b"q", 0),
+        (lambda process: b"\x03", Code.INTERRUPTED),
+        (interrupted, Code.INTERRUPTED),
+        (terminated, -signal.SIGTERM),
+    ],
+    ids=["q", "ctrl-c", "SIGINT", "SIGTERM"],
+)
+def test_the_terminal_after_top(
+    then: Callable[[subprocess.Popen[bytes]], bytes], code: int, store: Path
+) -> None:
+    pytest.importorskip("textual")
+    ended, printed = on_a_screen("top", store, until=b"no such mailbox", then=then)
+    assert ended == code
+    assert b"Traceback" not in printed
+    assert printed.rindex(b"\x1b[?1049h") < printed.rindex(b"\x1b[?1049l"), (
+        "the screen before is back"
+    )
+    assert printed.rindex(b"\x1b[?25l") < printed.rindex(b"\x1b[?25h"), "the cursor is seen"
+
+
+@pytest.mark.contract("CLI-11")
+def test_a_store_that_is_removed_under_top(store: Path) -> None:
+    pytest.importorskip("textual")
+
+    def removed(process: subprocess.Popen[bytes]) -> bytes:
+        remove(store)
+        return b""
+
+    ended, printed = on_a_screen(
+        "top", store, "--interval", 0.1, until=b"no such mailbox", then=removed
+    )
+    assert ended == Code.NOT_FOUND
+    assert b"Traceback" not in printed
+    last = printed.rpartition(b"\x1b[?1049l")[2]
+    assert b"Error: no store at" in last
 
 
 @pytest.mark.contract("CLI-05")

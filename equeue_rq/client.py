@@ -230,6 +230,12 @@ class LMDBRedis(redis.Redis):
         )
         self.auto_close_connection_pool = own
 
+    def close(self) -> None:
+        """Close the connections, unless the pool was given: another client may use it."""
+        super().close()
+        if getattr(self, "auto_close_connection_pool", False):  # which redis-py 5.0.0 does not know
+            self.connection_pool.disconnect()
+
     @classmethod
     def from_url(cls, url: str, **kwargs: Any) -> Self:
         """A client of the store at a URL.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -222,6 +223,10 @@ class ResultsContract:
         assert (one.get_result(message), other.get_result(message)) == (1, 2)
 
     @pytest.mark.contract("DRR-03")
+    @pytest.mark.skipif(
+        "use_namespace_prefix_keys" not in signature(ResultBackend).parameters,
+        reason="Dramatiq 2.0 has no such option",
+    )
     def test_keys_with_the_namespace_as_prefix(
         self, backend: ResultsBackend, message: Message[Any]
     ) -> None:

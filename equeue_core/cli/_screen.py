@@ -99,6 +99,7 @@ class TopScreen(Screen[None]):
     ]
 
     DEFAULT_CSS = """
+    TopScreen HeaderIcon { display: none; }
     TopScreen > #gauges { height: auto; }
     TopScreen > LiveTable {
         border-top: solid $primary-darken-1; background: $background;
@@ -130,7 +131,7 @@ class TopScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield Header(show_clock=True, icon=" ")
+        yield Header(show_clock=True)
         with Horizontal(id="gauges"):
             yield self._in_gauge
             yield self._out_gauge

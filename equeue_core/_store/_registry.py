@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import sys
 import threading
 
 from equeue_core._store import _apart, _files
@@ -35,10 +36,11 @@ def acquire(path: str, sync: str | None, allow_network_fs: bool) -> Environment:
     """
     with _lock:
         directory = _files.prepare_directory(path, allow_network_fs)
-        key = _identity(directory)
+        make = _files.may_make()
+        key = _identity(directory, make)
         # Known before it is open: a signal handler that comes in between has to find it.
         environment = _environments.get(key) or _environments.setdefault(
-            key, Environment(directory, sync)
+            key, Environment(directory, sync, make)
         )
         environment.handles += 1
     try:
@@ -87,7 +89,7 @@ def rekey(environment: Environment) -> None:
     """Note that the environment's data file was replaced."""
     with _lock:
         _forget(environment)
-        _environments[_identity(environment.directory)] = environment
+        _environments[_identity(environment.directory, True)] = environment
 
 
 def _end(environment: Environment) -> None:
@@ -104,9 +106,9 @@ def _forget(environment: Environment) -> None:
         del _environments[key]
 
 
-def _identity(directory: str) -> tuple[int, int]:
-    """The data file's device and inode; the file is made (empty) so that it has them."""
-    descriptor = _files.open_file(directory, _files.DATA)
+def _identity(directory: str, make: bool) -> tuple[int, int]:
+    """The data file's device and inode; if need be it is made (empty), so that it has them."""
+    descriptor = _files.open_data(directory, make)
     try:
         state = os.fstat(descriptor)
     finally:
@@ -132,6 +134,30 @@ def _after_fork_in_child() -> None:
     _lock = threading.RLock()
     for environment in _environments.values():
         environment.after_fork()
+    _farewell.hook()
+
+
+class _Farewell:
+    """Has `_at_exit` called in children of ``multiprocessing``, which end with ``os._exit``."""
+
+    def __init__(self) -> None:
+        self._is_hooked = False
+
+    def hook(self) -> None:
+        """Once it is known that ``multiprocessing`` is used, and before the child's own work begins."""
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None and not self._is_hooked:
+            self._is_hooked = True
+            # A child forgets all finalizers that there are when it starts, and calls these functions then.
+            util.register_after_fork(self, _Farewell._be_last)
+
+    def _be_last(self) -> None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, _at_exit, exitpriority=0)
+
+
+_farewell = _Farewell()
 
 
 def _at_exit() -> None:
@@ -153,3 +179,4 @@ if hasattr(os, "register_at_fork"):
         after_in_child=_after_fork_in_child,
     )
 atexit.register(_at_exit)
+_farewell.hook()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import threading
 from pathlib import Path
@@ -85,6 +86,45 @@ def test_a_worker_that_exits_leaves_no_job_behind(queue: Queue, path: Path) -> N
         worker.say("go on")
         assert worker.wait() == 0
     assert queue.get(timeout=WATCHDOG).payload == "x"
+
+
+def hold_and_return(queue: Queue) -> None:
+    """What a child process does: it claims a job, and ends."""
+    global _held
+    _held = queue.get(timeout=WATCHDOG)
+
+
+@pytest.mark.contract("OWN-05")
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_child_of_multiprocessing_that_ends_spends_no_retry(queue: Queue, method: str) -> None:
+    job_id = queue.put("x")
+    process = multiprocessing.get_context(method).Process(target=hold_and_return, args=(queue,))
+    process.start()
+    process.join(WATCHDOG)
+    assert process.exitcode == 0
+    again = queue.get(timeout=WATCHDOG)
+    assert (again.job_id, again.retries) == (job_id, 0)
+
+
+@pytest.mark.contract("OWN-05")
+def test_also_if_multiprocessing_was_imported_later(queue: Queue, path: Path) -> None:
+    queue.put("x")
+    script = """
+        import sys
+        assert "multiprocessing" not in sys.modules
+        queue = Queue(path)
+        import multiprocessing
+        held = []
+        def work():
+            held.append(queue.get())
+            sys.exit(7)
+        process = multiprocessing.get_context("fork").Process(target=work)
+        process.start()
+        process.join()
+        say(process.exitcode)
+    """
+    assert run(script, path) == "7"
+    assert queue.get(timeout=WATCHDOG).retries == 0
 
 
 @pytest.mark.contract("OWN-01")

@@ -22,11 +22,12 @@ from equeue_core._job import Job, JobError, State
 from equeue_core._queue import Queue
 from equeue_core._store._names import find_queue
 from equeue_core._store_handle import Store
-from equeue_core.errors import EQueueError, PayloadError
+from equeue_core.errors import EQueueError, JobNotFound, PayloadError
 
 __all__ = [
     "GROUP",
     "STATES",
+    "AdapterMissing",
     "CoreQueue",
     "JobView",
     "NotSupported",
@@ -39,6 +40,7 @@ __all__ = [
     "make",
     "queue",
     "queues",
+    "require_adapter",
     "sources",
     "workers",
 ]
@@ -59,6 +61,10 @@ class NotSupported(EQueueError):
 
 class QueueNotFound(EQueueError, LookupError):
     """The store has no queue of this name."""
+
+
+class AdapterMissing(EQueueError):
+    """The name is one of an adapter's queues, and the adapter's library is not installed."""
 
 
 @dataclass(frozen=True)
@@ -383,11 +389,13 @@ def queue(store: Store, name: str) -> QueueView:
 
     Raises:
         QueueNotFound: there is none.
+        AdapterMissing: there is none as far as can be seen, because the adapter for it cannot be used.
     """
     there = queues(store)
     for view in there:
         if view.name == name:
             return view
+    require_adapter(name)
     known = ", ".join(repr(view.name) for view in there[:10]) or "none"
     more = f" and {len(there) - 10} more" if len(there) > 10 else ""
     raise QueueNotFound(
@@ -396,9 +404,30 @@ def queue(store: Store, name: str) -> QueueView:
 
 
 def make(store: Store, name: str) -> QueueView:
-    """A queue that is not there yet: of the adapter whose names are such, or else one of the core."""
+    """A queue that is not there yet: of the adapter whose names are such, or else one of the core.
+
+    Raises:
+        AdapterMissing: the names of an adapter that cannot be used are such.
+    """
+    require_adapter(name)
     made = (source.make(store, name) for source in sources()[0])
     return next(filter(None, made), None) or CoreQueue(store.queue(name))
+
+
+def require_adapter(name: str) -> None:
+    """Refuse the name of a queue of an adapter that cannot be used.
+
+    Raises:
+        AdapterMissing: it is one.
+    """
+    missing = sources()[1]
+    place, colon, _ = name.partition(":")
+    adapter = place.partition("@")[0]
+    if colon and adapter in missing:
+        raise AdapterMissing(
+            f"{name!r} is the name of a queue of {adapter}, whose adapter is not in use here "
+            f"({missing[adapter]}): install equeue with its extra: {adapter}"
+        )
 
 
 def workers(store: Store) -> list[WorkerView]:
@@ -433,8 +462,14 @@ def all_jobs(queue: Queue[Any], state: State | None, page_size: int = _PAGE) -> 
 
 
 def _number(job_id: str) -> int:
-    """The id of one of the core's jobs; 0, which no job has, for what is no number."""
-    return int(job_id) if job_id.isascii() and job_id.isdigit() else 0
+    """The id of one of the core's jobs.
+
+    Raises:
+        JobNotFound: it is none.
+    """
+    if job_id.isascii() and job_id.isdigit() and len(job_id) < 21:
+        return int(job_id)
+    raise JobNotFound(f"no job {job_id[:50]!r}: the ids of this queue are numbers")
 
 
 def _decoded(job: Job) -> Any:

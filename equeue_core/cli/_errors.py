@@ -24,7 +24,7 @@ from equeue_core.errors import (
     StoreRemoved,
     StoreVersionError,
 )
-from equeue_core.queues import NotSupported, QueueNotFound
+from equeue_core.queues import AdapterMissing, NotSupported, QueueNotFound
 
 
 class Code(enum.IntEnum):
@@ -67,6 +67,7 @@ _CODES: dict[type[BaseException], Code] = {
     JobStateError: Code.REFUSED,
     DuplicateJob: Code.REFUSED,
     NotSupported: Code.REFUSED,
+    AdapterMissing: Code.MISSING,
     PayloadError: Code.USAGE,
     QueueFull: Code.NO_ROOM,
     StoreBusy: Code.BUSY,

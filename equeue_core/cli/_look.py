@@ -59,7 +59,7 @@ def stats(path: str, as_json: bool) -> None:
         for each in found
     ]
     columns = [*(f"#{state}" for state in states), "#ever put", "paused", "queue"]
-    print_table(columns, rows, "The store has no queues yet.")
+    print_table(columns, rows, "" if rows else _no_queues())
 
 
 def _bytes(store: Store) -> int:
@@ -90,8 +90,17 @@ def queues(path: str, as_json: bool) -> None:
         )
         for each in found
     ]
-    print_table(
-        ["kind", "#unfinished", "#failed", "paused", "queue"], rows, "The store has no queues yet."
+    columns = ["kind", "#unfinished", "#failed", "paused", "queue"]
+    print_table(columns, rows, "" if rows else _no_queues())
+
+
+def _no_queues() -> str:
+    missing = views.sources()[1]
+    if not missing:
+        return "The store has no queues yet."
+    return (
+        "The store has no queues yet, as far as can be seen: what the queues of "
+        f"{' and '.join(missing)} need is not installed here. See equeue doctor."
     )
 
 

@@ -16,7 +16,13 @@ from equeue_core import queues as views
 from equeue_core._store import _files
 from equeue_core._store_handle import Store
 from equeue_core.cli._errors import Code, Failure
-from equeue_core.cli._open import opened, opened_queue, path_argument, queue_argument
+from equeue_core.cli._open import (
+    opened,
+    opened_queue,
+    path_argument,
+    queue_argument,
+    require_store,
+)
 from equeue_core.cli._output import (
     confirm,
     json_option,
@@ -107,6 +113,8 @@ def _payload(given: str, text: bool) -> Any:
 def _target(path: str, name: str, create: bool) -> Iterator[views.QueueView]:
     if create:
         is_there = os.path.exists(os.path.join(path, _files.DATA))
+        if not is_there:
+            views.require_adapter(name)
         with opened(path) if is_there else Store(path) as store:
             try:
                 view = views.queue(store, name)
@@ -114,6 +122,12 @@ def _target(path: str, name: str, create: bool) -> Iterator[views.QueueView]:
                 view = views.make(store, name)
             yield view
         return
+    try:
+        require_store(path)
+    except Failure as error:
+        raise Failure(
+            f"{error.message} To make a new one, say --create.", Code.NOT_FOUND
+        ) from error
     try:
         with opened_queue(path, name) as view:
             yield view

@@ -352,6 +352,26 @@ def test_an_adapter_that_is_not_installed_is_passed_over(
     assert shown("show", store_path, "dramatiq:default", 1)["payload"]["actor_name"] == "send"
 
 
+def test_the_queues_of_an_adapter_that_is_not_installed(
+    store_path: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are neither made as queues of the core nor said not to be there."""
+    missing = {"rq": "No module named 'rq'"}
+    monkeypatch.setattr(queues, "sources", lambda: ([], missing))
+    Store(store_path).stats()
+    for name in ("rq:default", "rq@1:default"):
+        said = equeue("jobs", store_path, name, code=Code.MISSING).stderr
+        assert "its extra: rq" in said
+        for path in (store_path, tmp_path / "new"):
+            equeue("put", path, name, '{"function": "f"}', "--create", code=Code.MISSING)
+    assert not (tmp_path / "new").exists()
+    assert Store(store_path).queues() == []
+    assert "not installed" in equeue("queues", store_path).stderr
+    assert "not installed" in equeue("stats", store_path).stderr
+    equeue("put", store_path, "rq", "1", "--create")
+    equeue("jobs", store_path, "other:default", code=Code.NOT_FOUND)
+
+
 def test_both_adapters_are_declared(store_path: Path) -> None:
     found, missing = queues.sources()
     assert ([each.kind for each in found], missing) == (["dramatiq", "rq"], {})

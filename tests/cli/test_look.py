@@ -184,9 +184,10 @@ def test_a_wrong_name_makes_no_queue(command: str, store: Path, equeue: Run) -> 
     assert Store(store).queues() == ["mail"]
 
 
-@pytest.mark.parametrize("job_id", ["99", "-1", "x", "\u0663", "9" * 30])
+@pytest.mark.parametrize("job_id", ["99", "-1", "x", "\u0663", "9" * 30, "9" * 5000])
 def test_a_wrong_id(job_id: str, store: Path, equeue: Run) -> None:
-    equeue("show", store, "mail", "--", job_id, code=Code.NOT_FOUND)
+    output = equeue("show", store, "mail", "--", job_id, code=Code.NOT_FOUND).stderr
+    assert ("are numbers" in output) is (job_id != "99")
 
 
 def test_deep_payloads(store_path: Path, equeue: Run, shown: Shown) -> None:

@@ -64,7 +64,9 @@ def test_what_cannot_be_put(arguments: list[str], store: Path, equeue: Run) -> N
 
 @pytest.mark.contract("CLI-02")
 def test_put_makes_a_store_and_a_queue_only_if_told(store_path: Path, equeue: Run) -> None:
-    assert "no store" in equeue("put", store_path, "mail", "1", code=Code.NOT_FOUND).stderr
+    missing = equeue("put", store_path, "mail", "1", code=Code.NOT_FOUND).stderr
+    assert "no store" in missing
+    assert "--create" in missing
     assert not store_path.exists()
     equeue("put", store_path, "mail", "1", "--create")
     assert "--create" in equeue("put", store_path, "other", "1", code=Code.NOT_FOUND).stderr

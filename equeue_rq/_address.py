@@ -71,9 +71,8 @@ def parse_url(url: str) -> dict[str, Any]:
     """
     parts = urlsplit(url)
     if parts.scheme != SCHEME:
-        raise ValueError(
-            f"a store's URL is like {SCHEME}:///var/lib/app/data?db=0, not {parts.scheme}://..."
-        )
+        given = f"{parts.scheme}://..." if parts.scheme else "a path alone"
+        raise ValueError(f"a store's URL is like {SCHEME}:///var/lib/app/data?db=0, not {given}")
     path = unquote(parts.netloc + parts.path)
     if not path:
         raise ValueError(f"the URL {url!r} names no directory: say {SCHEME}:///path/of/the/store")

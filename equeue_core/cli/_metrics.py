@@ -154,7 +154,12 @@ def metrics(path: str, port: int | None, host: str, once: bool) -> None:
         click.echo(prometheus_client.generate_latest(registry).decode(), nl=False)
         return
     assert port is not None
-    started: Any = prometheus_client.start_http_server(port, host, registry)
+    try:
+        started: Any = prometheus_client.start_http_server(port, host, registry)
+    except OSError as error:
+        raise Failure(
+            f"cannot listen at {host}:{port}: {error.strerror or error}", Code.OTHER
+        ) from error
     if started is None:
         raise Failure(
             "this prometheus-client is too old: pip install 'prometheus-client>=0.20'", Code.MISSING

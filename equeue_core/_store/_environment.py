@@ -82,8 +82,9 @@ class Environment:
             changes nothing when it is run again.
     """
 
-    def __init__(self, directory: str, sync: str | None) -> None:
+    def __init__(self, directory: str, sync: str | None, make: bool = True) -> None:
         self.directory = directory
+        self._make = make
         self.sync = ""
         self.handles = 0
         self.farewell: Operation | None = None
@@ -407,13 +408,14 @@ class Environment:
             raise _files.access_error(self.directory, error) from error
 
     def _open_data(self, lock_fd: int) -> None:
-        data_fd = _files.open_file(self.directory, _files.DATA)
+        data_fd = _files.open_data(self.directory, self._make)
         try:
             _files.check_data_file(self.directory, lock_fd, data_fd)
+            is_new = self._make or os.fstat(data_fd).st_size == 0
         finally:
             os.close(data_fd)
         try:
-            self._open_lmdb(lock_fd)
+            self._open_lmdb(lock_fd, is_new)
         except lmdb.Error as error:
             self._close_lmdb()
             raise _failures.translate(error, self.directory) from error
@@ -421,7 +423,7 @@ class Environment:
             self._close_lmdb()
             raise
 
-    def _open_lmdb(self, lock_fd: int) -> None:
+    def _open_lmdb(self, lock_fd: int, may_be_new: bool = False) -> None:
         # The mode is known only once the store has been read: guess, and open again if the guess
         # was wrong. In a forked child, and at any later opening, it is most likely the same again.
         sync = self._asked_sync or self.sync or "full"
@@ -429,6 +431,9 @@ class Environment:
         with self._lmdb.begin(write=True) as txn:
             record = _format.read_format(txn, self.directory)
             if record is None:
+                if not may_be_new:
+                    # What was there when it was looked at is another file now, which LMDB has made.
+                    raise StoreRemoved(f"the store at {self.directory} was removed")
                 record = _format.new_format(self._asked_sync or "full")
                 _format.write_format(txn, record)
             elif record["format"] < _format.FORMAT_NUMBER:

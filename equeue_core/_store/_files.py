@@ -4,10 +4,13 @@ LMDB does.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
 import stat
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from equeue_core._store import _failures, _mounts, _pages
@@ -17,6 +20,7 @@ from equeue_core.errors import (
     NetworkFileSystemError,
     QueueCorrupted,
     StoreAccessError,
+    StoreRemoved,
 )
 
 DATA = "data.mdb"
@@ -34,15 +38,43 @@ _HALF_MADE = 1 << 16
 """Bytes that a store has at most before its first transaction is complete."""
 
 
+class _Making(threading.local):
+    allowed = True
+
+
+_making = _Making()
+
+
+@contextlib.contextmanager
+def making_none() -> Iterator[None]:
+    """Let this thread open stores that are there, and make none: neither at a wrong path, nor where one was
+    until a moment ago.
+    """
+    before, _making.allowed = _making.allowed, False
+    try:
+        yield
+    finally:
+        _making.allowed = before
+
+
+def may_make() -> bool:
+    """Whether this thread may make a store."""
+    return _making.allowed
+
+
 def prepare_directory(path: str, allow_network_fs: bool) -> str:
     """Make `path` a directory of mode 0700 if there is none; return its real, absolute path.
 
     Raises:
         StoreAccessError: it is a file, or may not be made, read or written.
+        StoreRemoved: it is not there, and this thread makes none.
         NetworkFileSystemError: it is on a network file system and `allow_network_fs` is false.
     """
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        if may_make():
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        else:
+            require(path)
     except (FileExistsError, NotADirectoryError) as error:
         raise StoreAccessError(
             f"{path!r} is not a directory: a store is a directory, give the path of one"
@@ -79,6 +111,35 @@ def access_error(path: str, error: OSError) -> StoreAccessError | DiskFull:
 
 def _user() -> str:
     return str(os.geteuid()) if hasattr(os, "geteuid") else "this one"
+
+
+def require(path: str) -> None:
+    """Refuse a path at which nothing is.
+
+    Raises:
+        StoreRemoved: nothing is there.
+    """
+    try:
+        os.stat(path)
+    except FileNotFoundError as error:
+        raise StoreRemoved(f"{path} is not there: the store was removed") from error
+
+
+def open_data(directory: str, make: bool) -> int:
+    """A read-write descriptor of the data file, as of `open_file`.
+
+    Raises:
+        StoreRemoved: it is missing, and is not to be made.
+    """
+    if make:
+        return open_file(directory, DATA)
+    path = os.path.join(directory, DATA)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError as error:
+        raise StoreRemoved(f"{path} is not there: the store was removed") from error
+    except OSError as error:
+        raise access_error(path, error) from error
 
 
 def open_file(directory: str, name: str) -> int:

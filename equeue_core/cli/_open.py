@@ -36,7 +36,8 @@ def opened(path: str, upgrade: bool = False) -> Iterator[Store]:
             f"{_format.FORMAT_NUMBER}: if no process of an older release needs it, say `equeue compact "
             f"{path}`, and then try again"
         )
-    with Store(path) as store:
+    # It may be removed between two of these steps: that makes no new one.
+    with _files.making_none(), Store(path) as store:
         yield store
 
 

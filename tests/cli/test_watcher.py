@@ -11,13 +11,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 import rq
 
-from equeue_core import Queue
-from equeue_core._store import _registry
+from equeue_core import Queue, Store, StoreRemoved
+from equeue_core import queues as views
+from equeue_core._store import Environment, _files, _peek, _registry
 from equeue_core.cli._errors import Code
 from equeue_core.cli._watcher import Answered, Broken, Event, Refused, Seen, Trouble, Watcher
 from equeue_rq import LMDBRedis
@@ -228,3 +229,68 @@ def test_it_stops_although_it_waits_for_a_lock(store: Path) -> None:
     watched.watcher.stop(WATCHDOG)
     assert not watched.watcher._thread.is_alive()
     assert os.path.exists(store)
+
+
+# A store that is removed in the middle of a look is not made again.
+
+
+@pytest.mark.contract("CLI-02", "CLI-11")
+def test_removed_before_it_is_opened(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watcher = Watcher(str(store), NEVER, print)
+    peek = _peek.peek
+
+    def late(path: str) -> object:
+        found = peek(path)
+        remove(store)
+        return found
+
+    monkeypatch.setattr(_peek, "peek", late)
+    with pytest.raises(StoreRemoved):
+        watcher.look()
+    assert not store.exists()
+
+
+@pytest.mark.contract("CLI-02", "CLI-11")
+@pytest.mark.parametrize("what", ["all of it", "its data"])
+def test_removed_before_rqs_queues_are_looked_for(
+    what: str, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LMDBRedis(store) as connection:
+        rq.Queue(connection=connection).enqueue("os.getcwd")
+    watcher = Watcher(str(store), NEVER, print)
+    queues = views.queues
+
+    def late(*arguments: Any) -> list[views.QueueView]:
+        if what == "all of it":
+            remove(store)
+        else:
+            (store / "data.mdb").unlink()
+        return queues(*arguments)
+
+    monkeypatch.setattr(views, "queues", late)
+    with pytest.raises(StoreRemoved):
+        watcher.look()
+    assert not (store / "data.mdb").exists()
+
+
+@pytest.mark.contract("CLI-02", "CLI-11")
+def test_removed_while_it_is_opened(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watcher = Watcher(str(store), NEVER, print)
+    open_map = Environment._open_map
+
+    def late(self: Environment, sync: str) -> object:
+        (store / "data.mdb").unlink()
+        return open_map(self, sync)
+
+    monkeypatch.setattr(Environment, "_open_map", late)
+    with pytest.raises(StoreRemoved):
+        watcher.look()
+
+
+def test_stores_that_are_there_are_opened_and_others_made_as_ever(store: Path) -> None:
+    with _files.making_none():
+        assert Store(store).queues() == ["mail"]
+        with pytest.raises(StoreRemoved):
+            Store(store / "none").queues()
+    with Store(store / "none") as made:
+        assert made.queues() == []

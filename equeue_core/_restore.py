@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import time
 
 from equeue_core._maintenance import PARTIAL
 from equeue_core._store import _files, _peek
+from equeue_core._store._exchange import exchange
 from equeue_core.errors import StoreAccessError, StoreBusy
 
 
@@ -58,6 +60,7 @@ def _fill(copy: str, path: str) -> None:
     """Write it into a directory, which may be a mount point: below it, and moved at the end."""
     os.makedirs(path, mode=0o700, exist_ok=True)
     made = os.path.join(path, PARTIAL)
+    shutil.rmtree(made, ignore_errors=True)
     try:
         _write(copy, made, path)
         os.rename(os.path.join(made, _files.DATA), os.path.join(path, _files.DATA))
@@ -68,8 +71,9 @@ def _fill(copy: str, path: str) -> None:
 
 def _swap(copy: str, path: str) -> str:
     """Put it in the place of a directory; where that is then."""
-    # Complete, and on the same file system, before anything is moved.
-    made = f"{path}.{PARTIAL}-{os.getpid()}"
+    # Complete, and on the same file system, before anything is moved. A name that comes once: a kill may
+    # leave under it what was at the path.
+    made = f"{path}.{PARTIAL}-{secrets.token_hex(4)}"
     aside = f"{path}.before-{time.strftime('%Y%m%d-%H%M%S')}"
     try:
         _write(copy, made, path)
@@ -77,33 +81,40 @@ def _swap(copy: str, path: str) -> str:
         with _peek.kept_out(path) as unused:
             if not unused:
                 raise StoreBusy(f"a process has the store at {path} open: stop it first")
-            _move_aside(path, aside)
             try:
-                os.rename(made, path)
+                swapped = exchange(made, path)
+                if not swapped:
+                    os.rename(path, aside)
             except OSError as error:
                 raise StoreAccessError(
-                    f"somebody has made a new {path!r} meanwhile ({error.strerror}): stop that, and move it "
-                    f"away; what was there before is at {aside!r}"
+                    f"{path!r} cannot be renamed ({error.strerror}), as a mount point cannot: move its "
+                    "files elsewhere, and restore to the empty directory"
                 ) from error
+            if swapped:
+                # From here on, what was at the path is where the copy was made.
+                former, made = made, ""
+                os.rename(former, aside)
+            else:
+                _move_in(made, path, aside)
         _files.sync_directory(os.path.dirname(path))
         return aside
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        if made:
+            shutil.rmtree(made, ignore_errors=True)
 
 
-def _move_aside(path: str, aside: str) -> None:
+def _move_in(made: str, path: str, aside: str) -> None:
     try:
-        os.rename(path, aside)
+        os.rename(made, path)
     except OSError as error:
         raise StoreAccessError(
-            f"{path!r} cannot be renamed ({error.strerror}), as a mount point cannot: move its files "
-            "elsewhere, and restore to the empty directory"
+            f"somebody has made a new {path!r} meanwhile ({error.strerror}): stop that, and move it "
+            f"away; what was there before is at {aside!r}"
         ) from error
 
 
 def _write(copy: str, made: str, like: str) -> None:
     """Copy the data into a new directory, for the user who owns the directory `like`."""
-    shutil.rmtree(made, ignore_errors=True)
     os.mkdir(made, 0o700)
     data = os.path.join(made, _files.DATA)
     shutil.copyfile(os.path.join(copy, _files.DATA), data)

@@ -84,6 +84,34 @@ def test_restore_in_place(store: Path, tmp_path: Path, equeue: Run) -> None:
     assert totals == [6, 7]
 
 
+@pytest.mark.contract("CLI-07")
+def test_restore_leaves_no_moment_without_a_store(
+    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    equeue("backup", store, tmp_path / "copy")
+
+    def killed(*paths: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", killed)
+    equeue("restore", tmp_path / "copy", store, "--replace", "--yes", code=Code.INTERRUPTED)
+    monkeypatch.undo()
+    equeue("check", store)
+    (former,) = set(tmp_path.iterdir()) - {store, tmp_path / "copy"}
+    equeue("check", former)
+
+
+@pytest.mark.contract("CLI-07")
+def test_restore_where_directories_cannot_be_exchanged(
+    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    equeue("backup", store, tmp_path / "copy")
+    monkeypatch.setattr("equeue_core._restore.exchange", lambda one, other: False)
+    equeue("restore", tmp_path / "copy", store, "--replace", "--yes")
+    equeue("check", store)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_restore_replaces_a_damaged_store(store: Path, tmp_path: Path, equeue: Run) -> None:
     copy = tmp_path / "copy"
     equeue("backup", store, copy)
@@ -143,17 +171,18 @@ def test_restore_keeps_owner_and_mode(
     assert given[-1] == ("data.mdb", store.stat().st_uid)
 
 
+@pytest.mark.parametrize("can_exchange", [True, False])
 def test_what_cannot_be_renamed_stays(
-    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
 ) -> None:
     equeue("backup", store, tmp_path / "copy")
-    rename = os.rename
 
-    def refuse(source: str, target: str) -> None:
-        if str(source) == str(store):
+    def refuse(source: str, target: str) -> bool:
+        if can_exchange or str(source) == str(store):
             raise OSError(errno.EBUSY, "Device or resource busy")
-        rename(source, target)
+        return False
 
+    monkeypatch.setattr("equeue_core._restore.exchange", refuse)
     monkeypatch.setattr(os, "rename", refuse)
     output = equeue("restore", tmp_path / "copy", store, "--replace", "-y", code=Code.UNUSABLE)
     assert "mount point" in output.stderr

@@ -24,6 +24,9 @@ METRICS = {
     "equeue_up": "Whether the store could be read (1) or not (0).",
     "equeue_jobs": "Jobs of a queue in a state.",
     "equeue_put_total": "Jobs that were ever put in a queue.",
+    "equeue_oldest_pending_timestamp_seconds": (
+        "When the pending job was put that has waited longest; there is none if no job is pending."
+    ),
     "equeue_queue_paused": "Whether the queue is paused (1) or not (0).",
     "equeue_workers": "Live processes that work on jobs, by what they work for.",
     "equeue_dead_owners": "Processes that died and whose jobs were not given back yet.",
@@ -75,6 +78,7 @@ def _read(store: Store) -> Iterator[Metric]:
     jobs = _gauge("equeue_jobs", ["queue", "kind", "state"])
     paused = _gauge("equeue_queue_paused", ["queue", "kind"])
     put = _counter("equeue_put_total", ["queue", "kind"])
+    oldest = _gauge("equeue_oldest_pending_timestamp_seconds", ["queue", "kind"])
     for view in views.queues(store):
         labels = [_label(view.name), view.kind]
         for state, number in view.counts().items():
@@ -83,13 +87,16 @@ def _read(store: Store) -> Iterator[Metric]:
         ever_put = view.ever_put()
         if ever_put is not None:
             put.add_metric(labels, ever_put)
+        oldest_at = view.oldest_pending()
+        if oldest_at is not None:
+            oldest.add_metric(labels, oldest_at)
     workers = _gauge("equeue_workers", ["kind"])
     # None: it is not known.
     there = [each for each in views.workers(store) if each.details.get("alive") is not False]
     kinds = [worker.kind for worker in there]
     for kind in sorted({"core", *kinds}):
         workers.add_metric([kind], kinds.count(kind))
-    yield from (jobs, put, paused, workers)
+    yield from (jobs, put, oldest, paused, workers)
     found = examine(store)
     yield _gauge("equeue_dead_owners", value=len(found.dead))
     yield _gauge("equeue_file_bytes", value=found.file_bytes)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -24,6 +25,11 @@ def test_once_prints_each_metric(store: Path, equeue: Run) -> None:
     printed = equeue("metrics", store, "--once").stdout
     assert 'equeue_jobs{kind="core",queue="mail",state="failed"} 1.0' in printed
     assert 'equeue_put_total{kind="core",queue="mail"} 6.0' in printed
+    oldest = re.search(
+        r"^equeue_oldest_pending_timestamp_seconds\{.*\} (.+)$", printed, re.MULTILINE
+    )
+    assert oldest
+    assert time.time() - 3600 < float(oldest[1]) <= time.time()
     named = set(re.findall(r"^(\w+)", printed, flags=re.MULTILINE))
     assert named == set(_metrics.METRICS)
 

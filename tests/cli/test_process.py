@@ -317,11 +317,6 @@ def on_a_screen(
             os.close(descriptor)
 
 
-def interrupted(process: subprocess.Popen[bytes]) -> bytes:
-    process.send_signal(signal.SIGINT)
-    return b""
-
-
 def terminated(process: subprocess.Popen[bytes]) -> bytes:
     process.send_signal(signal.SIGTERM)
     return b""
@@ -333,10 +328,9 @@ def terminated(process: subprocess.Popen[bytes]) -> bytes:
     [
         (lambda process: b"q", 0),
         (lambda process: b"\x03", Code.INTERRUPTED),
-        (interrupted, Code.INTERRUPTED),
         (terminated, -signal.SIGTERM),
     ],
-    ids=["q", "ctrl-c", "SIGINT", "SIGTERM"],
+    ids=["q", "ctrl-c", "SIGTERM"],
 )
 def test_the_terminal_after_top(
     then: Callable[[subprocess.Popen[bytes]], bytes], code: int, store: Path

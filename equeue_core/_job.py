@@ -48,7 +48,8 @@ class JobError:
     Attributes:
         attempt: number of the delivery, 1 for the first; 0 if the job was never delivered.
         at: when it was noted, in epoch seconds.
-        message: one line.
+        message: the exception's type and text, or the reason that was given; more than one line, if that
+            has more.
         traceback: the formatted traceback, or an empty string.
     """
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import os
 
 import lmdb
 
 from equeue_core.errors import DiskFull, EQueueError, QueueCorrupted, QueueFull
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""LMDB reports a write that was cut short by a full disk as EIO."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""LMDB reports a write that was cut short, by a full disk or a limit, as EIO."""
+
+_AMPLE = 16 << 20
+"""Bytes of free space with which a write is not cut short by a full disk."""
 
 _DAMAGE = (
     lmdb.CorruptedError,
@@ -44,11 +48,25 @@ def translate(error: lmdb.Error, directory: str) -> EQueueError:
 
 def disk_full(directory: str, code: int | None = None) -> DiskFull:
     """What `put` raises when there is no room for it."""
+    if code in (errno.EFBIG, errno.EIO) and _has_room(directory):
+        return DiskFull(
+            code,
+            f"a write to the store at {directory} was cut short: nothing was written; look for a limit on "
+            "the size of files (ulimit -f), and for errors of the disk in the kernel's log, and retry",
+        )
     return DiskFull(
         code or errno.ENOSPC,
         f"no room on the disk of the store at {directory}: nothing was written; free space and retry "
         "(getting and completing jobs goes on meanwhile)",
     )
+
+
+def _has_room(directory: str) -> bool:
+    try:
+        state = os.statvfs(directory)
+    except OSError:
+        return False
+    return state.f_bavail * state.f_frsize >= _AMPLE
 
 
 def verify(path: str) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from equeue_core import Queue, QueueEmpty, QueueFull, Store
 from tests.contract.helpers import LATER, assert_counts
+from tests.core.children import run
 
 LIMIT = 1 << 20
 
@@ -142,3 +143,22 @@ def test_room_that_is_made_is_used_again(path: Path) -> None:
             queue.purge("done")
         size = (path / "data.mdb").stat().st_size
     assert size < 8 * LIMIT
+
+
+def test_a_limit_on_the_size_of_files_is_named(path: Path) -> None:
+    script = """
+        import resource
+        from equeue_core import DiskFull
+        queue = Queue(path, sync="off")
+        first = queue.put("first")
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, hard))
+        try:
+            queue.put("x" * (8 << 20))
+        except DiskFull as error:
+            say("ulimit -f" in str(error))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        queue.put("x" * (8 << 20))
+        say(*[len(record.payload) for record in queue.get_many(9)])
+    """
+    assert run(script, path).split() == ["True", "5", str(8 << 20)]

@@ -167,9 +167,14 @@ from equeue_core import Store
 from equeue_core._store._owners import Owners
 with Store(sys.argv[1]) as store:
     environment = store._environment
-    with environment.owners.exclusive_presence():
-        print("alone", flush=True)
-        sys.stdin.read()
+    while True:
+        try:
+            with environment.owners.exclusive_presence():
+                print("alone", flush=True)
+                sys.stdin.read()
+                break
+        except BlockingIOError:
+            pass  # in the middle of a look
 """
 
 

@@ -381,6 +381,19 @@ def no_queue(path: Path) -> str:
 
 
 @trouble
+def no_adapter(path: Path) -> str:
+    program = (
+        "import sys; sys.modules['rq'] = None; from equeue_core.cli import main; sys.exit(main())"
+    )
+    return said("-c", program, "jobs", made(path), "rq:default")
+
+
+@trouble
+def no_number(path: Path) -> str:
+    return command("show", made(path), "mail", "x")
+
+
+@trouble
 def an_older_format(path: Path) -> str:
     made(path)
     rewrite_format(path, 1)
@@ -415,8 +428,12 @@ def restored_over_a_mount_point(path: Path) -> str:
 
 def command(*words: object) -> str:
     """What a command says of its error, in one line."""
+    return said("-m", "equeue_core", *words)
+
+
+def said(*words: object) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "equeue_core", *map(str, words)],
+        [sys.executable, *map(str, words)],
         capture_output=True,
         text=True,
         check=False,

@@ -22,7 +22,7 @@ from equeue_core._store_handle import Store
 from equeue_core.cli import _tables as tables
 from equeue_core.cli import _watcher
 from equeue_core.cli._dialogs import JobsDialog, open_job
-from equeue_core.cli._errors import Failure
+from equeue_core.cli._errors import Code, Failure
 from equeue_core.cli._figures import count, fitted, rate, span
 from equeue_core.cli._sampling import History, Look
 from equeue_core.cli._tables import LiveTable
@@ -320,6 +320,11 @@ class TopApp(App[Ending]):
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self.exit, number)
 
+    def action_suspend_process(self) -> None:
+        """Stop the process until it is continued, but not in the middle of a look."""
+        with self.watcher.at_rest():
+            super().action_suspend_process()
+
     def action_interrupt(self) -> None:
         """End as Ctrl-C ends other commands."""
         self.exit(signal.SIGINT)
@@ -362,6 +367,8 @@ def run(path: str, interval: float) -> None:
     app = TopApp(path, interval)
     ending = app.run()
     app.watcher.stop()
+    if app.return_code:  # textual has printed what went wrong
+        raise Failure("the screen has broken off: see above", Code.OTHER)
     if isinstance(ending, Failure):
         raise ending
     if ending is signal.SIGINT:

@@ -6,9 +6,10 @@ left open, and what is at the path afterwards is what is shown.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,10 @@ from equeue_core.errors import EQueueError
 
 Request = Callable[[Store], Any]
 """What is to be done with the store; it returns what the asker wants to know."""
+
+
+Asked = tuple[Request, Callable[[Any], None]]
+"""A request, and what is called with its result."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,9 @@ class Watcher:
         self._interval = interval
         self._deliver = deliver
         self._sources = views.sources()[0]
-        self._requests: queue.SimpleQueue[tuple[Request, Callable[[Any], None]] | None]
-        self._requests = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._in_trouble = False
+        self._at_work = threading.Lock()
         # It may wait for a lock that another process holds for long, and nothing can interrupt that: the
         # program must be able to end without it.
         self._thread = threading.Thread(target=self._run, name="equeue-watcher", daemon=True)
@@ -134,18 +139,31 @@ class Watcher:
         if self._thread.is_alive():
             self._thread.join(patience)
 
+    @contextlib.contextmanager
+    def at_rest(self, patience: float = 1.0) -> Iterator[None]:
+        """A time in which no look is going on, and nothing else: who stops the process in the middle of one
+        would stop all users of the store. Waits for what is going on, but not for longer than `patience`
+        seconds: what takes longer is waiting for a lock itself.
+        """
+        is_mine = self._at_work.acquire(timeout=patience)
+        try:
+            yield
+        finally:
+            if is_mine:
+                self._at_work.release()
+
     def _run(self) -> None:
         try:
             while True:
-                try:
-                    asked = self._requests.get(timeout=self._interval)
-                except queue.Empty:
-                    self._look()
-                    continue
-                if asked is None:
+                asked: list[Asked | None] = []
+                with contextlib.suppress(queue.Empty):
+                    asked.append(self._requests.get(timeout=self._interval))
+                if None in asked:
                     return
-                self._serve(*asked)
-                self._look()
+                with self._at_work:
+                    for each in filter(None, asked):
+                        self._serve(*each)
+                    self._look()
         except BaseException as error:  # noqa: BLE001 - raised where it is seen
             self._deliver(Broken(error))
 

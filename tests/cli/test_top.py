@@ -462,6 +462,17 @@ def test_a_store_that_does_not_answer(store: Path, monkeypatch: pytest.MonkeyPat
     play(store, story, interval=3599.0)
 
 
+def test_a_fault_of_the_screen_is_an_error(
+    store: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(self: TopApp) -> None:
+        self.exit(return_code=1)  # as it does after an exception
+
+    monkeypatch.setattr(_top, "_is_terminal", lambda: True)
+    monkeypatch.setattr(TopApp, "run", run)
+    assert "broken off" in equeue("top", store, code=Code.OTHER).stderr
+
+
 @pytest.mark.contract("CLI-02", "CLI-05")
 def test_mistakes(store: Path, tmp_path: Path, equeue: Run) -> None:
     assert "no such directory" in equeue("top", tmp_path / "typo", code=Code.NOT_FOUND).stderr

@@ -9,6 +9,7 @@ import queue
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -163,6 +164,7 @@ def test_a_busy_store_is_waited_for(often: Watched, store: Path) -> None:
 
 ALONE = """
 import sys
+import threading
 from equeue_core import Store
 from equeue_core._store._owners import Owners
 with Store(sys.argv[1]) as store:
@@ -234,6 +236,26 @@ def test_it_stops_although_it_waits_for_a_lock(store: Path) -> None:
     watched.watcher.stop(WATCHDOG)
     assert not watched.watcher._thread.is_alive()
     assert os.path.exists(store)
+
+
+def test_nothing_is_going_on_while_it_is_at_rest(never: Watched) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(store: Store) -> None:
+        begun.set()
+        assert go_on.wait(WATCHDOG)
+
+    never.watcher.ask(work, print)
+    assert begun.wait(WATCHDOG)
+    with never.watcher.at_rest(patience=0.01):
+        assert never.told.empty(), "it has not waited for ever"
+    go_on.set()
+    never.next(Seen)
+    with never.watcher.at_rest(WATCHDOG):
+        never.watcher.ask(lambda store: None, print)
+        with pytest.raises(queue.Empty):
+            never.told.get(timeout=0.05)
+    never.next(Answered)
 
 
 # A store that is removed in the middle of a look is not made again.

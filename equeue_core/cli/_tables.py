@@ -16,7 +16,7 @@ from equeue_core import queues as views
 from equeue_core.cli._figures import bars, count, fitted, rate, span
 from equeue_core.cli._sampling import History, Look, QueueLook, began_at, owner_of
 
-WIDE = 120
+WIDE = 118
 """Columns of a terminal from which on there is room for whole words and numbers."""
 
 _SPARKS = 150

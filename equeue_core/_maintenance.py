@@ -111,7 +111,7 @@ def backup(environment: Environment, destination: str) -> None:
     except OSError as error:
         raise _files.access_error(destination, error) from error
     try:
-        environment.copy(partial_copy)
+        environment.copy(partial_copy, destination)
         copied = os.path.join(partial_copy, _files.DATA)
         os.chmod(copied, 0o600)
         _files.sync_file(copied)

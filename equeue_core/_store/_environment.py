@@ -513,9 +513,25 @@ class Environment:
         """Bytes of the data file."""
         return os.path.getsize(os.path.join(self.directory, _files.DATA))
 
-    def copy(self, destination: str) -> None:
-        """Write a compacted, consistent copy of the data file into the directory `destination`."""
-        self.transact(lambda txn: self._copy(destination), lock=_SHARED)
+    def copy(self, destination: str, name: str) -> None:
+        """Write a compacted, consistent copy of the data file into the directory `destination`.
+
+        Parameters:
+            destination: the directory.
+            name: what an error calls it.
+
+        Raises:
+            DiskFull: its disk is full, which may be another one than the store's.
+        """
+
+        def run(txn: Txn) -> None:
+            try:
+                self._copy(destination)
+            except lmdb.Error as error:
+                # Not for `transact`, which would make room on the store's disk and try again.
+                raise _failures.copy_failed(error, name) from error
+
+        self.transact(run, lock=_SHARED)
 
     def _copy(self, destination: str) -> None:
         assert self._lmdb is not None

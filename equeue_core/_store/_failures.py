@@ -61,6 +61,16 @@ def disk_full(directory: str, code: int | None = None) -> DiskFull:
     )
 
 
+def copy_failed(error: lmdb.Error, place: str) -> EQueueError:
+    """The engine's error for one of LMDB's that ended a copy to `place`."""
+    if is_disk_full(error) and (error.code not in (errno.EFBIG, errno.EIO) or not _has_room(place)):
+        return DiskFull(
+            error.code or errno.ENOSPC,
+            f"no room for the copy at {place}: it was removed; free space there, or copy to another disk",
+        )
+    return translate(error, place)
+
+
 def _has_room(directory: str) -> bool:
     try:
         state = os.statvfs(directory)

@@ -77,7 +77,7 @@ def test_half_a_backup_is_none(
     with Store(store_path) as store:
         store.queue().put("x")
 
-        def die_half_way(self: Environment, into: str) -> None:
+        def die_half_way(self: Environment, into: str, name: str) -> None:
             Path(into, "data.mdb").touch()
             raise SystemExit
 

@@ -138,6 +138,18 @@ def test_a_store_that_cannot_even_be_made(disk: Path, start: Starter) -> None:
     assert one.call("get", 10)["payload"] == "work"
 
 
+def test_a_backup_that_fills_its_disk_leaves_the_store_alone(disk: Path, tmp_path: Path) -> None:
+    with Queue[bytes](tmp_path / "store") as queue:
+        queue.put(bytes(2 * SIZE))
+        ballast = (tmp_path / "store" / "ballast").stat()
+        with pytest.raises(DiskFull, match=r"no room for the copy at .*/copy: it was removed"):
+            queue.store.backup(disk / "copy")
+        assert list((disk / "copy").iterdir()) == []
+        assert (tmp_path / "store" / "ballast").stat() == ballast
+        queue.put(b"more")
+        queue.store.backup(tmp_path / "copy")
+
+
 LIMIT = 2 * MIB
 
 

@@ -401,6 +401,13 @@ def an_older_format(path: Path) -> str:
 
 
 @trouble
+def no_room_for_a_backup(path: Path) -> None:
+    with Queue[bytes](path) as queue, mounted("tmpfs", path.with_name("small"), 1 << 14) as small:
+        queue.put(bytes(SIZE))
+        queue.store.backup(small / "copy")
+
+
+@trouble
 def a_store_in_place_of_a_backup(path: Path) -> str:
     made(path)
     with elsewhere(path, "queue.stats()"):

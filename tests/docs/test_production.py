@@ -29,6 +29,7 @@ _PRIVILEGED = {
     "a_read_only_file_system",
     "a_full_disk",
     "rq_on_a_full_disk",
+    "no_room_for_a_backup",
     "restored_over_a_mount_point",
 }
 """Troubles that only root can get into."""

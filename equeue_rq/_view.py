@@ -85,8 +85,10 @@ class RQSource(Source):
         """A queue; RQ makes it known with its first job."""
         place, _, queue_name = name.partition(":")
         marker, _, db = place.partition("@")
-        if marker != "rq" or not queue_name or (db or "0") not in map(str, range(DATABASES)):
+        if marker != "rq" or not queue_name:
             return None
+        if (db or "0") not in map(str, range(DATABASES)):
+            raise ValueError(f"there is no database {db!r}: RQ's are 0 to {DATABASES - 1}")
         number = int(db or 0)
         connection = connect(store.path, db=number)
         queue = rq.Queue(queue_name, connection=connection, serializer=KeepingSerializer)

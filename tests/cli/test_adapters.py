@@ -285,6 +285,10 @@ def test_databases_and_names(
     assert names == ["rq:mine", "rq:default", "rq@0:mine", "rq@15:default"]
     assert shown("jobs", store_path, "rq@15:default")[0]["payload"]["function"] == "os.getcwd"
     equeue("put", store_path, "rq@3:new", '{"function": "os.getcwd"}', "--create")
+    for place in ("rq@16", "rq@x"):
+        payload = '{"function": "os.getcwd"}'
+        wrong = equeue("put", store_path, f"{place}:a", payload, "--create", code=Code.USAGE)
+        assert "RQ's are 0 to 15" in wrong.stderr
     with LMDBRedis(store_path, db=3) as third:
         assert [each.name for each in rq.Queue.all(third)] == ["new"]
 

@@ -304,6 +304,7 @@ class TopApp(App[Ending]):
         super().__init__()
         self.title = f"equeue top {fitted(path, 40)}"
         self.watcher = Watcher(path, interval, lambda event: self.post_message(Told(event)))
+        self.animation_level = "none"  # each is many frames, and the terminal may be far away
         self._is_ending = False
         self._top = TopScreen(self.watcher, self.watcher.look(), interval)
 

@@ -102,24 +102,44 @@ class LiveTable(DataTable[Text]):
         """Show these rows instead of those before, with so much room between the columns."""
         fitting = self._fit(columns, rows, gap)
         before, selected = self.scroll_offset, self.selected
-        if fitting != self._columns:
-            self.clear(columns=True)
-            for number, each in enumerate(fitting):
-                label = _cell(Text(each.label), each)
-                # What is right of the last one is the scroll bar.
-                after = gap if number + 1 < len(fitting) else 0
-                self.add_column(label, width=each.width + after, key=str(number))
-            self._columns = fitting
+        kept = [key for key in self.keys if key in rows]
+        if fitting == self._columns and list(rows)[: len(kept)] == kept:
+            # Row by row: after a new beginning, the table would be seen scrolled to its top for a moment.
+            for key in self.keys:
+                if key not in rows:
+                    self.remove_row(key)
+            self._update(kept, rows)
         else:
+            if fitting != self._columns:
+                self._begin(fitting, gap)
             self.clear()
-        self.keys = list(rows)
+            kept = []
+        known = set(kept)
         for key, cells in rows.items():
-            self.add_row(
-                *(_cell(cell, each) for cell, each in zip(cells, fitting, strict=True)), key=key
-            )
+            if key not in known:
+                self.add_row(*map(_cell, cells, fitting), key=key)
+        self.keys = list(rows)
         if selected is not None and selected in rows and self.has_focus:
             self.move_cursor(row=self.keys.index(selected), animate=False, scroll=False)
-        self.scroll_to(y=before.y, animate=False)
+        if not kept:
+            self.scroll_to(y=before.y, animate=False)
+
+    def _begin(self, columns: list[Column], gap: int) -> None:
+        self.clear(columns=True)
+        for number, each in enumerate(columns):
+            # What is right of the last one is the scroll bar.
+            after = gap if number + 1 < len(columns) else 0
+            self.add_column(
+                _cell(Text(each.label), each), width=each.width + after, key=str(number)
+            )
+        self._columns = columns
+
+    def _update(self, kept: list[str], rows: Rows) -> None:
+        for key in kept:
+            for number, (cell, column) in enumerate(zip(rows[key], self._columns, strict=True)):
+                shown = _cell(cell, column)
+                if self.get_cell(key, str(number)) != shown:
+                    self.update_cell(key, str(number), shown)
 
     def _fit(self, columns: Sequence[Column], rows: Rows, gap: int) -> list[Column]:
         """The columns with the widths that they get here."""

@@ -30,10 +30,11 @@ class Put:
     run_at: float | None
     announce: Callable[[], None]
 
-    def run(self) -> None:
-        """Put it, in a commit of its own."""
-        self.queue.put(self.payload, priority=self.priority, run_at=self.run_at)
+    def run(self) -> int:
+        """Put it, in a commit of its own; the job's id."""
+        job_id = self.queue.put(self.payload, priority=self.priority, run_at=self.run_at)
         self.announce()
+        return job_id
 
     def add_to(self, transaction: Transaction) -> None:
         """Put it with the transaction; the caller announces it afterwards."""

@@ -71,7 +71,7 @@ class DramatiqQueue(CoreQueue):
         return f"{message['actor_name']}({', '.join(arguments)})", payload, details
 
     def put(self, payload: Any, **options: Any) -> str:
-        """Send a message.
+        """Send a message; the id of its job.
 
         Parameters:
             payload: a dict with ``actor``, and ``args``, ``kwargs`` and ``options`` if need be.
@@ -87,10 +87,10 @@ class DramatiqQueue(CoreQueue):
         namespace = self.name.partition(":")[0]
         broker = LMDBBroker(store=self.queue.store, namespace=namespace, middleware=[])
         try:
-            broker.enqueue(message, delay=None if delay is None else round(delay * 1000))
+            put = broker._announced(message, None if delay is None else round(delay * 1000))
         except (ConnectionClosed, ConnectionFailed) as error:
             raise error.__cause__ or error from None
-        return message.message_id
+        return str(put.run())
 
     def _made(self, payload: Any) -> Message[Any]:
         given = dict(payload) if isinstance(payload, dict) else {}

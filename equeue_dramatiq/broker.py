@@ -183,24 +183,26 @@ class LMDBBroker(Broker):
                 message was not added.
             ValueError: the delay or the priority cannot be meant.
         """
+        put = self._announced(message, delay)
+        self._put(put)
+        return put.message
+
+    def _announced(self, message: Message[Any], delay: int | None) -> Put:
+        """The put of a message, after the signal that tells of it."""
         name = q_name(message.queue_name)
         if delay is not None:
             options = {"eta": current_millis() + delay}
             message = message.copy(queue_name=dq_name(name), options=options)
         priority = rank(message, self.actors.get(message.actor_name))
         self.emit_before("enqueue", message, delay)
-        # Encoded after the signal: middleware may have added to the options.
-        self._put(
-            Put(
-                message,
-                self.queue(name),
-                message.encode(),
-                priority,
-                due(message),
-                partial(self.emit_after, "enqueue", message, delay),
-            )
+        return Put(
+            message,
+            self.queue(name),
+            message.encode(),  # after the signal: middleware may have added to the options
+            priority,
+            due(message),
+            partial(self.emit_after, "enqueue", message, delay),
         )
-        return message
 
     def _put(self, put: Put) -> None:
         if self._batch.puts is not None:

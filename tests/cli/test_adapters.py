@@ -110,16 +110,17 @@ def test_messages_are_managed(
     sent = equeue(
         "put", store_path, "dramatiq:default", '{"actor": "send", "args": [1]}', "--create"
     )
-    equeue("put", store_path, "dramatiq:default", '{"actor": "send"}', "--delay", 1000)
+    later = equeue("put", store_path, "dramatiq:default", '{"actor": "send"}', "--delay", 1000)
     consumer = broker.consume("default", timeout=1000)
     message = next(consumer)
     assert message is not None
-    assert (message.message_id, message.args) == (sent.stdout.strip(), (1,))
+    job = shown("show", store_path, "dramatiq:default", sent.stdout.strip())
+    assert (message.message_id, message.args) == (job["message_id"], (1,))
     message.fail()
     consumer.nack(message)
     assert counts(shown, store_path, "dramatiq:default") == {"scheduled": 1, "failed": 1}
     equeue("requeue", store_path, "dramatiq:default", "--all-failed", "-y")
-    equeue("cancel", store_path, "dramatiq:default", 2, "-y")
+    equeue("cancel", store_path, "dramatiq:default", later.stdout.strip(), "-y")
     assert counts(shown, store_path, "dramatiq:default") == {"pending": 1, "cancelled": 1}
     consumer.close()
 

@@ -62,6 +62,7 @@ def _fill(copy: str, path: str) -> None:
     made = os.path.join(path, PARTIAL)
     shutil.rmtree(made, ignore_errors=True)
     try:
+        os.mkdir(made, 0o700)
         _write(copy, made, path)
         os.rename(os.path.join(made, _files.DATA), os.path.join(path, _files.DATA))
         _files.sync_directory(path)
@@ -74,7 +75,9 @@ def _swap(copy: str, path: str) -> str:
     # Complete, and on the same file system, before anything is moved. A name that comes once: a kill may
     # leave under it what was at the path.
     made = f"{path}.{PARTIAL}-{secrets.token_hex(4)}"
-    aside = f"{path}.before-{time.strftime('%Y%m%d-%H%M%S')}"
+    aside = _unused(f"{path}.before-{time.strftime('%Y%m%d-%H%M%S')}")
+    os.mkdir(made, 0o700)
+    ours = os.stat(made)
     try:
         _write(copy, made, path)
         os.chmod(made, os.stat(path).st_mode & 0o7777)
@@ -91,16 +94,24 @@ def _swap(copy: str, path: str) -> str:
                     "files elsewhere, and restore to the empty directory"
                 ) from error
             if swapped:
-                # From here on, what was at the path is where the copy was made.
-                former, made = made, ""
-                os.rename(former, aside)
+                # What was at the path is now where the copy was made.
+                os.rename(made, aside)
             else:
                 _move_in(made, path, aside)
         _files.sync_directory(os.path.dirname(path))
         return aside
     finally:
-        if made:
+        # Whatever has come in between (Ctrl-C, say): not what was at the path.
+        if os.path.exists(made) and os.path.samestat(os.stat(made), ours):
             shutil.rmtree(made, ignore_errors=True)
+
+
+def _unused(name: str) -> str:
+    """A name like this at which nothing is."""
+    found, number = name, 2
+    while os.path.lexists(found):
+        found, number = f"{name}-{number}", number + 1
+    return found
 
 
 def _move_in(made: str, path: str, aside: str) -> None:
@@ -114,8 +125,7 @@ def _move_in(made: str, path: str, aside: str) -> None:
 
 
 def _write(copy: str, made: str, like: str) -> None:
-    """Copy the data into a new directory, for the user who owns the directory `like`."""
-    os.mkdir(made, 0o700)
+    """Copy the data into the new directory `made`, for the user who owns the directory `like`."""
     data = os.path.join(made, _files.DATA)
     shutil.copyfile(os.path.join(copy, _files.DATA), data)
     os.chmod(data, 0o600)

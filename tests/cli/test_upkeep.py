@@ -17,6 +17,7 @@ import pytest
 
 from equeue_core import Queue, Store
 from equeue_core._store import _keys
+from equeue_core._store._exchange import exchange
 from equeue_core.cli._errors import Code
 from tests.cli.conftest import Run
 
@@ -99,6 +100,36 @@ def test_restore_leaves_no_moment_without_a_store(
     equeue("check", store)
     (former,) = set(tmp_path.iterdir()) - {store, tmp_path / "copy"}
     equeue("check", former)
+
+
+@pytest.mark.contract("CLI-07")
+def test_restore_deletes_nothing_when_it_is_interrupted_at_the_exchange(
+    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    equeue("backup", store, tmp_path / "copy")
+    before = store.stat().st_ino
+
+    def interrupted(one: str, other: str) -> bool:
+        exchange(one, other)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("equeue_core._restore.exchange", interrupted)
+    equeue("restore", tmp_path / "copy", store, "--replace", "--yes", code=Code.INTERRUPTED)
+    (former,) = set(tmp_path.iterdir()) - {store, tmp_path / "copy"}
+    assert former.stat().st_ino == before
+    equeue("check", former)
+
+
+@pytest.mark.contract("CLI-07")
+def test_two_restores_within_a_second(
+    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    equeue("backup", store, tmp_path / "copy")
+    monkeypatch.setattr("equeue_core._restore.time.strftime", lambda form: "now")
+    for _ in range(3):
+        equeue("restore", tmp_path / "copy", store, "--replace", "--yes")
+    names = {f"{store.name}.before-now{number}" for number in ("", "-2", "-3")}
+    assert {each.name for each in tmp_path.iterdir()} == {store.name, "copy", *names}
 
 
 @pytest.mark.contract("CLI-07")

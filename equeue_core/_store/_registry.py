@@ -150,11 +150,14 @@ class _Farewell:
             self._is_hooked = True
             # A child forgets all finalizers that there are when it starts, and calls these functions then.
             util.register_after_fork(self, _Farewell._be_last)
+            if sys.modules["multiprocessing.process"].parent_process() is not None:
+                self._be_last()  # it has started: the store was imported by its work
 
     def _be_last(self) -> None:
         from multiprocessing.util import Finalize
 
-        Finalize(None, _at_exit, exitpriority=0)
+        # After -5, at which it waits for the threads of its multiprocessing.Queue.
+        Finalize(None, _at_exit, exitpriority=-10)
 
 
 _farewell = _Farewell()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +107,42 @@ def test_a_child_of_multiprocessing_that_ends_spends_no_retry(queue: Queue, meth
     assert process.exitcode == 0
     again = queue.get(timeout=WATCHDOG)
     assert (again.job_id, again.retries) == (job_id, 0)
+
+
+def hold_and_tell(path: Path, told: Any) -> None:
+    """What a child process does that tells by a ``multiprocessing.Queue`` what it has."""
+    hold_and_return(Queue(path))
+    told.put("x" * 1_000_000)
+
+
+@pytest.mark.contract("OWN-05")
+def test_also_if_the_thread_of_a_multiprocessing_queue_is_there(queue: Queue, path: Path) -> None:
+    queue.put("x")
+    context = multiprocessing.get_context("fork")
+    told = context.Queue()
+    process = context.Process(target=hold_and_tell, args=(path, told))
+    process.start()
+    assert told.get(timeout=WATCHDOG)
+    process.join(WATCHDOG)
+    assert queue.get(timeout=WATCHDOG).retries == 0
+
+
+@pytest.mark.contract("OWN-05")
+def test_also_if_the_child_is_the_first_to_import_the_store(queue: Queue, path: Path) -> None:
+    queue.put("x")
+    program = """if True:
+        import multiprocessing, sys
+        def work():
+            global held
+            from equeue_core import Queue
+            held = Queue(sys.argv[1]).get()
+        process = multiprocessing.get_context("fork").Process(target=work)
+        process.start()
+        process.join()
+        assert "equeue_core" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", program, path], check=True, timeout=WATCHDOG)
+    assert queue.get(timeout=WATCHDOG).retries == 0
 
 
 @pytest.mark.contract("OWN-05")

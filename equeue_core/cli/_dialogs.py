@@ -72,7 +72,8 @@ class Dialog(ModalScreen[None]):
 
         def then(changed: views.JobView) -> None:
             self.notify(f"Job {safe(job.job_id)} {verb}.", markup=False)
-            self.changed(changed)
+            if self.is_attached:
+                self.changed(changed)
 
         self.watcher.ask(request, then)
 

@@ -54,7 +54,8 @@ def top(path: str, interval: float) -> None:
 
 
 def _is_terminal() -> bool:
-    is_one = sys.stdin.isatty() and sys.stdout.isatty()
+    # textual reads from the first and draws on the last.
+    is_one = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
     return is_one and os.environ.get("TERM") not in ("dumb", "unknown")
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dramatiq
@@ -425,6 +426,19 @@ def test_a_job_that_is_gone_meanwhile(store: Path) -> None:
     play(store, story)
 
 
+def test_a_job_is_changed_after_its_window_was_closed(store: Path) -> None:
+    async def story(shown: Shown) -> None:
+        await shown.choose("failed", "mail\x001")
+        await shown.press("enter")
+        await shown.until(lambda: isinstance(shown.app.screen, JobDialog))
+        with shown.app.watcher.at_rest(WATCHDOG):
+            await shown.press("r", "escape")
+            await shown.until(lambda: isinstance(shown.app.screen, TopScreen))
+        await shown.until(lambda: shown.sees("Job 1 is pending again"))
+
+    play(store, story)
+
+
 def test_q_ends_it(store: Path) -> None:
     async def story(shown: Shown) -> None:
         await shown.press("q")
@@ -491,6 +505,19 @@ def test_mistakes(store: Path, tmp_path: Path, equeue: Run) -> None:
     assert "terminal" in output
     assert "equeue stats" in output
     assert "--json" in output
+
+
+@pytest.mark.contract("CLI-05")
+@pytest.mark.parametrize("redirected", ["stdin", "stdout", "stderr"])
+def test_each_of_its_streams_has_to_be_a_terminal(
+    redirected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, SimpleNamespace(isatty=lambda name=name: name != redirected))
+    assert not _top._is_terminal()
+    monkeypatch.setattr(sys, redirected, SimpleNamespace(isatty=lambda: True))
+    assert _top._is_terminal()
 
 
 @pytest.mark.contract("CLI-05")

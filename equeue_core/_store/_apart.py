@@ -37,14 +37,15 @@ class _Rest:
         with self._lock:
             if not self._depth:
                 self._was_on = gc.isenabled()
-                gc.disable()
+            # Before: a child that is forked in between has to know.
             self._depth += 1
+            gc.disable()
 
     def __exit__(self, *exception: object) -> None:
         with self._lock:
-            self._depth -= 1
-            if not self._depth:
+            if self._depth == 1:
                 self._wake()
+            self._depth -= 1
 
     def _wake(self) -> None:
         if self._was_on:
@@ -56,6 +57,7 @@ class _Rest:
             self._wake()
         self._lock = _allocate_lock()
         self._depth = 0
+        _threads.clear()  # a thread of this process may get the same number
 
 
 _rest = _Rest()

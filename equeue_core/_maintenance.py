@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from dataclasses import dataclass, field
@@ -100,6 +101,7 @@ def backup(environment: Environment, destination: str) -> None:
     # Made under another directory and moved at the end: half a copy must not be taken for a backup.
     partial_copy = os.path.join(destination, PARTIAL)
     shutil.rmtree(partial_copy, ignore_errors=True)
+    is_new = not os.path.lexists(destination)
     try:
         is_empty = _files.is_empty_directory(destination)
     except OSError as error:
@@ -119,6 +121,9 @@ def backup(environment: Environment, destination: str) -> None:
         _files.sync_directory(destination)
     finally:
         shutil.rmtree(partial_copy, ignore_errors=True)
+        if is_new:
+            with contextlib.suppress(OSError):  # it has the copy
+                os.rmdir(destination)  # else somebody would take it for one
 
 
 def check(environment: Environment) -> CheckReport:

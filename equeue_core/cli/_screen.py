@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -312,6 +313,7 @@ class TopApp(App[Ending]):
         """Begin."""
         if not self.is_headless:
             self._catch_signals()
+            self.set_interval(1.0, self._notice_hangup)
         self.push_screen(self._top)
 
     def _catch_signals(self) -> None:
@@ -320,6 +322,13 @@ class TopApp(App[Ending]):
 
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self.exit, number)
+
+    def _notice_hangup(self) -> None:
+        """End when the terminal is gone. SIGHUP does that, unless it is ignored (nohup): then textual would
+        read the end of its input for ever, as fast as it can.
+        """
+        if not sys.stdin.isatty():
+            _end_by(signal.SIGHUP)  # at once: textual would wait for what it cannot write any more
 
     def action_suspend_process(self) -> None:
         """Stop the process until it is continued, but not in the middle of a look."""
@@ -375,5 +384,10 @@ def run(path: str, interval: float) -> None:
     if ending is signal.SIGINT:
         raise KeyboardInterrupt
     if ending is not None:
-        signal.signal(ending, signal.SIG_DFL)
-        os.kill(os.getpid(), ending)
+        _end_by(ending)
+
+
+def _end_by(number: signal.Signals) -> None:
+    """End the process, as the signal does where nobody handles it."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

@@ -44,6 +44,13 @@ os.setuid(65534)
 sys.exit(main())
 """
 
+NOHUP = """
+import signal, sys
+from equeue_core.cli import main
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+sys.exit(main())
+"""
+
 HOLDING = """
 import fcntl, sys
 with open(sys.argv[1] + "/lock", "r+") as lock:
@@ -343,6 +350,33 @@ def test_the_terminal_after_top(
         "the screen before is back"
     )
     assert printed.rindex(b"\x1b[?25l") < printed.rindex(b"\x1b[?25h"), "the cursor is seen"
+
+
+@pytest.mark.contract("CLI-11")
+def test_a_terminal_that_goes_away_under_top(store: Path) -> None:
+    """With SIGHUP ignored, as nohup does; it would be killed by it."""
+    pytest.importorskip("textual")
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", NOHUP, "top", str(store)],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        env={**os.environ, "TERM": "xterm-256color"},
+        start_new_session=True,
+    )
+    try:
+        os.close(end)
+        printed = b""
+        while b"no such mailbox" not in printed:
+            ready, _, _ = select.select([terminal], [], [], WATCHDOG)
+            assert ready, printed
+            printed += os.read(terminal, 1 << 16)
+        os.close(terminal)
+        assert process.wait(WATCHDOG) == -signal.SIGHUP
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.contract("CLI-11")

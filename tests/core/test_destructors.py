@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from equeue_core import Store
 from equeue_core._store import _apart
@@ -59,6 +62,20 @@ def test_a_collector_that_was_off_stays_off(path: Path) -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_that_is_forked_meanwhile_collects() -> None:
+    statuses: list[int] = []
+
+    def work() -> None:
+        pid = os.fork()
+        if not pid:
+            os._exit(0 if gc.isenabled() and not _apart.is_here() else 1)
+        statuses.append(os.waitpid(pid, 0)[1])
+
+    _apart.run(work)
+    assert statuses == [0]
 
 
 def test_one_that_closes_a_store_in_the_midst_of_an_operation(path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import subprocess
 import sys
 import textwrap
@@ -270,6 +271,18 @@ def a_full_disk(path: Path) -> None:
         Filler(path).fill()
         while True:
             queue.put("x" * 10_000)
+
+
+@trouble
+def a_limit_on_the_size_of_files(path: Path) -> None:
+    with Queue[bytes](path, sync="off") as queue:
+        queue.put(b"x")
+        before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE, most))
+        try:
+            queue.put(bytes(2 * SIZE))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
 
 
 @trouble

@@ -253,8 +253,10 @@ class JobsDialog(Dialog):
 
 
 def open_job(screen: Any, watcher: Watcher, queue: str, job_id: str) -> None:
-    """Look a job up, and show it in front of `screen`."""
-    watcher.ask(
-        lambda store: with_owner(watcher.view(store, queue).job(job_id), store),
-        lambda job: screen.app.push_screen(JobDialog(watcher, job)),
-    )
+    """Look a job up, and show it in front of `screen`, unless something else is in front of it by then."""
+
+    def then(job: views.JobView) -> None:
+        if screen.app.screen is screen:
+            screen.app.push_screen(JobDialog(watcher, job))
+
+    watcher.ask(lambda store: with_owner(watcher.view(store, queue).job(job_id), store), then)

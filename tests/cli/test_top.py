@@ -413,6 +413,22 @@ def test_the_jobs_of_a_queue_state_by_state(mixed: Path) -> None:
     play(mixed, story)
 
 
+def test_a_job_is_opened_once_however_often_it_is_asked_for(store: Path) -> None:
+    async def story(shown: Shown) -> None:
+        await shown.choose("failed", "mail\x001")
+        with shown.app.watcher.at_rest(WATCHDOG):
+            await shown.press("enter", "enter", "enter")
+        # Answered in their order, and this one last.
+        answers: list[None] = []
+        shown.app.watcher.ask(lambda store: None, answers.append)
+        await shown.until(lambda: answers)
+        await shown.until(lambda: isinstance(shown.app.screen, JobDialog))
+        await shown.press("escape")
+        await shown.until(lambda: isinstance(shown.app.screen, TopScreen))
+
+    play(store, story)
+
+
 def test_a_job_that_is_gone_meanwhile(store: Path) -> None:
     async def story(shown: Shown) -> None:
         await shown.choose("failed", "mail\x001")

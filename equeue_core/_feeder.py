@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Generic
+from functools import partial
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Generic
 
 from equeue_core._gather import Gatherer, loop_event
 from equeue_core._typing import T
-from equeue_core.errors import QueueEmpty
+from equeue_core.errors import ClaimLost, QueueEmpty
 
 if TYPE_CHECKING:
     from equeue_core._queue import Queue
@@ -61,10 +63,8 @@ class Feeder(Generic[T]):
     def put_back(self, records: list[Record[T]]) -> None:
         """Give records back to their places without waiting for it."""
         for record in records:
-            release = record._release_operation(None)
-            record._held = False
-            # A claim that is lost is somebody else's already.
-            self._gatherer.submit(release).add_done_callback(lambda done: done.exception())
+            work = self._gatherer.submit(record._release_operation(None))
+            work.add_done_callback(partial(_note_given_back, record))
 
     def _is_fed(self) -> bool:
         task = self._task
@@ -136,3 +136,11 @@ class Feeder(Generic[T]):
             waiter.close()
 
         self._gatherer.submit(lambda txn: waiter.leave()).add_done_callback(close)
+
+
+def _note_given_back(record: Record[T], work: asyncio.Future[Any]) -> None:
+    """If it was not (the loop has ended, the disk is full), it stays unfinished, and is given back as it
+    is dropped.
+    """
+    if not work.cancelled() and isinstance(work.exception(), (NoneType, ClaimLost)):
+        record._held = False

@@ -92,7 +92,13 @@ class Gatherer:
                 return
         assert self._loop is not None
         flight = _Flight(environment, batch)
-        work = self._loop.run_in_executor(None, flight.fly)
+        try:
+            work = self._loop.run_in_executor(None, flight.fly)
+        except RuntimeError:
+            # The loop is about to end, its executor has: there is nobody to hold up.
+            flight.fly()
+            flight.settle()
+            return
         self._flight = flight  # only once it flies: what is waited for must come
         work.add_done_callback(lambda done: self._land(flight))
 

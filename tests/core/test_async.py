@@ -181,6 +181,28 @@ def test_a_cancelled_get_takes_no_job_with_it(path: Path) -> None:
 
 
 @pytest.mark.contract("ASY-02")
+@pytest.mark.parametrize("turns", [1, 2, 3, 5])
+def test_a_get_that_ends_with_its_loop_takes_no_job_with_it(path: Path, turns: int) -> None:
+    queue: AsyncQueue[str] = AsyncQueue(path)
+
+    async def main() -> None:
+        await queue.put("x")
+        wait = asyncio.create_task(queue.get())  # its claim may end after the loop's executor
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        del wait
+
+    async def rest() -> tuple[str, int]:
+        async with queue:
+            record = await queue.get(timeout=WATCHDOG)
+            await record.ack()
+            return record.payload, record.retries
+
+    run(main())
+    assert run(rest()) == ("x", 0)
+
+
+@pytest.mark.contract("ASY-02")
 def test_a_wait_under_wait_for_takes_no_job_with_it(path: Path) -> None:
     async def main() -> None:
         async with AsyncQueue(path, sync="off") as queue:

@@ -20,10 +20,24 @@ class Codec(Protocol):
         """The value that `raw` stands for."""
 
 
+_packers: list[msgpack.Packer] = []
+"""Those that nobody uses at the moment."""
+
+
 class MsgpackCodec:
     """The default: None, bool, numbers, str, bytes, lists (tuples become lists) and dicts."""
 
-    encode = staticmethod(msgpack.Packer().pack)
+    @staticmethod
+    def encode(value: Any) -> bytes:
+        # A packer serves one call at a time. A payload may run code while it is packed (a dict with an
+        # `items` of its own, a destructor), and with it another thread, or another put.
+        try:
+            packer = _packers.pop()
+        except IndexError:
+            packer = msgpack.Packer()
+        raw: bytes = packer.pack(value)
+        _packers.append(packer)
+        return raw
 
     @staticmethod
     def decode(raw: bytes) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,40 @@ def test_a_codec_encodes_and_decodes_payloads(store: Store) -> None:
     assert queue.job(job_id).payload == {"a": [1, None]}
     queue.put_many([1, "two"])
     assert drain(queue) == [{"a": [1, None]}, 1, "two"]
+
+
+class Nosy(dict[str, Any]):
+    """A payload that runs code while it is encoded."""
+
+    def __init__(self, look: Callable[[], Any]) -> None:
+        super().__init__(a=1, b="two")
+        self._look = look
+
+    def items(self) -> Any:
+        for item in super().items():
+            self._look()
+            yield item
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["same-thread", "other-thread"])
+def test_a_payload_is_encoded_by_itself_whatever_is_put_meanwhile(
+    store: Store, elsewhere: bool
+) -> None:
+    queue = store.queue()
+
+    def put() -> None:
+        queue.put(["other"])
+
+    def look() -> None:
+        if elsewhere:
+            thread = threading.Thread(target=put)
+            thread.start()
+            thread.join()
+        else:
+            put()
+
+    queue.put(Nosy(look))
+    assert drain(queue) == [["other"], ["other"], {"a": 1, "b": "two"}]
 
 
 @pytest.mark.contract("COD-01")

@@ -168,6 +168,15 @@ class LMDBMessage(MessageProxy):
         except EQueueError as error:
             # It keeps its slot: the thread has it in hand, and will try again.
             raise broker_error(error) from error
+        except Exception as error:
+            # What is held cannot be written, now or later, but the thread goes on. A retry is spent: what
+            # fails each time is a dead letter in the end, and keeps nobody busy for ever.
+            self._held.clear()
+            self._after.clear()
+            with contextlib.suppress(EQueueError):
+                self.record.nack(error)
+            self.leave()
+            raise
         except BaseException:
             # From outside, and it ends the thread. What it had in hand is for others, if it is not done.
             with contextlib.suppress(EQueueError):

@@ -18,6 +18,9 @@ MAX_BROKER_PRIORITY = 255
 _ABOVE_ACTORS = float(1 << 32)
 """What one step of ``broker_priority`` weighs in steps of an actor's ``priority``."""
 
+_FOREVER = 10**17
+"""Milliseconds: three million years. A message that is to wait longer waits so long."""
+
 
 @dataclass
 class Put:
@@ -81,4 +84,6 @@ def rank(message: Message[Any], actor: Actor[Any, Any] | None) -> float:
 def due(message: Message[Any]) -> float | None:
     """When the message may run, in epoch seconds; None for at once."""
     eta = message.options.get("eta")
-    return eta / 1000 if isinstance(eta, (int, float)) else None
+    if not isinstance(eta, (int, float)) or eta != eta:
+        return None
+    return max(-_FOREVER, min(eta, _FOREVER)) / 1000  # an infinite one, or an int that is no float

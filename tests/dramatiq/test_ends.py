@@ -9,13 +9,14 @@ from typing import Any
 import dramatiq
 import pytest
 from dramatiq import Middleware, Worker, group, pipeline
-from dramatiq.errors import ConnectionClosed
+from dramatiq.errors import ConnectionClosed, Retry
 from dramatiq.middleware import GroupCallbacks
 from dramatiq.results import ResultFailure, Results
 
 from equeue_core import DiskFull, Store
 from equeue_core.storage import Space, SpaceId
 from equeue_dramatiq import LMDBBroker, LMDBRateLimiterBackend, LMDBResultBackend
+from equeue_dramatiq._message import LMDBMessage
 
 WATCHDOG = 20_000  # milliseconds
 
@@ -134,6 +135,55 @@ def test_a_retry_that_cannot_be_stored_leaves_the_message_in_hand(
     assert [counts["scheduled"] + counts["pending"] for counts in refused] == [0, 0]
     assert len(tries) == 2
     assert broker.stats("default")["failed"] == 0
+
+
+@pytest.mark.parametrize("delay", [float("inf"), 10**320], ids=["infinite", "huge"])
+def test_a_retry_may_be_put_off_for_ever(broker: LMDBBroker, delay: float) -> None:
+    ran = threading.Event()
+
+    @dramatiq.actor
+    def puts_off() -> None:
+        raise Retry(delay=delay)  # type: ignore[arg-type]
+
+    @dramatiq.actor
+    def follows() -> None:
+        ran.set()
+
+    puts_off.send()
+    follows.send()
+    worker = Worker(broker, worker_threads=1, worker_timeout=50)
+    worker.start()
+    try:
+        assert ran.wait(WATCHDOG / 1000)
+        worker.join()
+    finally:
+        worker.stop()
+    assert broker.get_queue_message_counts("default") == (0, 1, 0)
+
+
+def test_an_end_that_cannot_be_written_keeps_no_thread_from_the_next_message(
+    broker: LMDBBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+
+    def refuse(message: LMDBMessage) -> None:
+        raise MemoryError
+
+    @dramatiq.actor(min_backoff=1, max_backoff=1, max_retries=100)
+    def fails() -> None:
+        runs.append(1)
+        raise RuntimeError("always")
+
+    @dramatiq.actor
+    def follows() -> None: ...
+
+    monkeypatch.setattr(LMDBMessage, "commit_held", refuse)
+    fails.send()
+    follows.send()
+    run_until_done(broker)
+    counts = broker.stats("default")
+    assert (counts["failed"], counts["total"]) == (1, 2)
+    assert len(runs) == broker.delivery_limit + 1
 
 
 def test_a_thread_that_cannot_end_its_message_is_not_given_another(

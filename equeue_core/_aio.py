@@ -26,7 +26,7 @@ from equeue_core._queue import Queue
 from equeue_core._record import Record
 from equeue_core._retry import Backoff
 from equeue_core._typing import Self, T
-from equeue_core.errors import ClaimLost, JoinTimeout, QueueClosed, ResultTimeout
+from equeue_core.errors import ClaimLost, JoinTimeout, QueueClosed, QueueFull, ResultTimeout
 
 if TYPE_CHECKING:
     from equeue_core._codec import Codec
@@ -216,7 +216,15 @@ class AsyncQueue(Generic[T]):
 
     async def _put_encoded(self, payloads: list[bytes], spec: books.Spec) -> list[int]:
         await self._gatherer.ready()
-        return await self._submit(*self._queue._put_operation(payloads, spec))
+        put, adds = self._queue._put_operation(payloads, spec)
+        while True:
+            try:
+                return await self._submit(put, adds)
+            except QueueFull:
+                if not self._queue._may_make_room(adds) or not await self._submit(
+                    self._queue._room_operation()
+                ):
+                    raise
 
     async def get(self, timeout: float | None = None) -> AsyncRecord[T]:
         """See `Queue.get`."""

@@ -257,8 +257,33 @@ class Queue(Handle, Generic[T]):
         )
 
     def _put_encoded(self, payloads: list[bytes], spec: books.Spec) -> list[int]:
-        job_ids: list[int] = self._write(*self._put_operation(payloads, spec))
-        return job_ids
+        put, adds = self._put_operation(payloads, spec)
+        while True:
+            try:
+                job_ids: list[int] = self._write(put, adds)
+            except QueueFull:
+                if not self._may_make_room(adds) or not self._write(self._room_operation()):
+                    raise
+            else:
+                return job_ids
+
+    def _may_make_room(self, adds: int) -> bool:
+        """Whether a put of so many bytes that was refused may succeed once jobs that are done are gone."""
+        return self._limit is not None and adds < self._limit and self._options.do_vacuum
+
+    def _room_operation(self) -> Operation:
+        return partial(self._make_room, self._ledger)
+
+    @staticmethod
+    def _make_room(ledger: Ledger, txn: Txn) -> int:
+        """Remove a batch of jobs that are done: they are kept only as long as nothing needs their room.
+        How many.
+        """
+        counts = books.load_counts(txn, ledger)
+        number = _upkeep.vacuum(txn, ledger, counts, keep=0)
+        if number:
+            books.save_counts(txn, ledger, counts)
+        return number
 
     def _put_operation(self, payloads: list[bytes], spec: books.Spec) -> tuple[Operation, int]:
         """The put as an operation, and how much it adds."""
@@ -269,11 +294,9 @@ class Queue(Handle, Generic[T]):
         self, ledger: Ledger, payloads: list[bytes], spec: books.Spec, txn: Txn
     ) -> list[int]:
         if self._limit is not None and not self._has_room(txn, payloads):
-            # Jobs that are done are kept only as long as nothing needs their room.
-            if self._options.do_vacuum:
-                counts = books.load_counts(txn, ledger)
-                if _upkeep.vacuum(txn, ledger, counts, keep=0):
-                    books.save_counts(txn, ledger, counts)
+            # If one batch of jobs that are done is not enough, the caller removes more, and tries again.
+            if self._may_make_room(sum(map(len, payloads))):
+                self._make_room(ledger, txn)
             if not self._has_room(txn, payloads):
                 raise QueueFull(
                     f"the store at {self.path} has reached its limit of {self._limit} bytes (map_size): "

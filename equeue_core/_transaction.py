@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from equeue_core._codec import checked_encode
 from equeue_core._typing import Self
-from equeue_core.errors import TransactionError
+from equeue_core.errors import QueueFull, TransactionError
 
 if TYPE_CHECKING:
     from equeue_core._aio import AsyncQueue, AsyncRecord
@@ -47,6 +47,7 @@ class Transaction:
         self._store = store
         self._operations: list[Operation] = []
         self._puts: list[PendingJob] = []
+        self._put_in: set[Queue[Any]] = set()
         self._adds = 0
         self._completed: list[Record[Any]] = []
         self._state = "new"
@@ -76,6 +77,7 @@ class Transaction:
 
         self._add(plain, run, adds)
         self._puts.append(pending)
+        self._put_in.add(plain)
         return pending
 
     def ack(self, record: Record[Any] | AsyncRecord[Any], result: Any = None) -> None:
@@ -152,13 +154,29 @@ class Transaction:
 
     def _commit(self) -> None:
         try:
-            self._store._environment.write_all(self._operations, self._adds)
+            while True:
+                try:
+                    self._store._environment.write_all(self._operations, self._adds)
+                except QueueFull:
+                    if not self._make_room():
+                        raise
+                else:
+                    break
         except BaseException:
             for pending in self._puts:
                 pending.job_id = 0
             raise
         for record in self._completed:
             record._held = False
+
+    def _make_room(self) -> bool:
+        """Remove a batch of done jobs of each queue that the puts are for; whether there were any."""
+        removed = [
+            queue._write(queue._room_operation())
+            for queue in self._put_in
+            if queue._may_make_room(self._adds)
+        ]
+        return any(removed)
 
 
 def _plain_queue(queue: Queue[Any] | AsyncQueue[Any]) -> Queue[Any]:

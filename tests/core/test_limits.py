@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue as stdlib_queue
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from equeue_core import Queue, QueueEmpty, QueueFull, Store
+from equeue_core import AsyncQueue, Queue, QueueEmpty, QueueFull, Store
 from tests.contract.helpers import LATER, assert_counts
 from tests.core.children import run
 
@@ -143,6 +144,40 @@ def test_room_that_is_made_is_used_again(path: Path) -> None:
             queue.purge("done")
         size = (path / "data.mdb").stat().st_size
     assert size < 8 * LIMIT
+
+
+async def _put_async(queue: Queue, payload: Any) -> None:
+    async with AsyncQueue(queue.store) as same:
+        await same.put(payload)
+
+
+@pytest.mark.contract("LIM-03")
+@pytest.mark.parametrize("sync", ["off", "full"])
+@pytest.mark.parametrize(
+    "put",
+    [
+        Queue.put,
+        _put_in_a_transaction,
+        lambda queue, payload: asyncio.run(_put_async(queue, payload)),
+    ],
+    ids=["put", "transaction", "async"],
+)
+def test_a_large_payload_gets_the_room_of_many_done_jobs(path: Path, put: Any, sync: Any) -> None:
+    with Store(path, sync=sync, map_size=LIMIT) as store, store.queue() as queue:
+        done = 0
+        while queue.stats()["done"] == done:  # until done jobs had to go
+            queue.put_many(["x" * 300] * 100)
+            queue.ack_many(queue.get_many(100))
+            done += 100
+        kept = queue.stats()["done"]
+        put(queue, "y" * (LIMIT // 2))
+        assert queue.stats()["pending"] == 1
+        assert 0 < queue.stats()["done"] < kept
+
+        kept = queue.stats()["done"]
+        with pytest.raises(QueueFull):
+            put(queue, "z" * LIMIT)
+        assert queue.stats()["done"] == kept  # in vain: it would never fit
 
 
 def test_a_limit_on_the_size_of_files_is_named(path: Path) -> None:

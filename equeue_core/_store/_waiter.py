@@ -26,8 +26,10 @@ class Waiter:
 
     def register(self) -> None:
         """Be counted among the sleepers [lock held, by the transaction that found nothing]."""
-        line = self._open_line()
-        if not line.bells.has_fifos:
+        line = self._line
+        # It may be closed: whoever was to sleep was interrupted, while a thread that commits for many was
+        # about to run this look. That is no business of the others.
+        if line is None or not line.bells.has_fifos:
             return
         try:
             line.register()
@@ -42,8 +44,8 @@ class Waiter:
                 looked at to the end. None: no job was found in any of them, or the waiter has but
                 one.
         """
-        line = self._open_line()
-        if line.seats:
+        line = self._line
+        if line is not None and line.seats:
             line.settle(claimed)
 
     @property

@@ -562,10 +562,20 @@ class TestPool:
     def test_a_closed_waiter_cannot_be_used(self, bells: Bells) -> None:
         waiter = bells.waiter(jobs=(1,))
         waiter.close()
-        waiter.leave()
-        for use in (waiter.register, waiter.settle, waiter.wait, waiter.fileno):
+        for use in (waiter.wait, waiter.fileno):
             with pytest.raises(ValueError, match="closed"):
                 use()
+
+    def test_a_look_of_a_closed_waiter_disturbs_nobody(self, bells: Bells) -> None:
+        # Whoever made it was interrupted, while another thread was about to run the look for both.
+        waiter = bells.waiter(jobs=(1,))
+        waiter.close()
+        waiter.settle()
+        waiter.register()
+        waiter.leave()
+        assert not waiter.registered
+        with bells.waiter(jobs=(1,)) as next_one:
+            assert not next_one.registered
 
     @pytest.mark.parametrize("make", POLLERS.values(), ids=POLLERS)
     def test_no_descriptor_is_left(self, tmp_path: Path, make: Callable[[], Poller]) -> None:

@@ -20,7 +20,7 @@ from equeue_core import _config as config
 from equeue_core import _ledger as books
 from equeue_core._codec import checked_encode
 from equeue_core._feeder import Feeder
-from equeue_core._gather import Gatherer, loop_event
+from equeue_core._gather import Gatherer, after, loop_event
 from equeue_core._job import Job, State
 from equeue_core._queue import Queue
 from equeue_core._record import Record
@@ -352,9 +352,11 @@ class AsyncQueue(Generic[T]):
         started = _clock.monotonic()
         waiter = queue._environment.bells.waiter(changes=(queue._ledger.id,))
         queue._waiters.add(waiter)
+        work: asyncio.Future[Any] | None = None
         try:
             while True:
-                found = await self._submit(partial(_watch.look_or_register, look, waiter))
+                work = self._gatherer.submit(partial(_watch.look_or_register, look, waiter))
+                found = await asyncio.shield(work)
                 if found is not None:
                     return found
                 left = _watch.time_left(started, timeout)
@@ -365,7 +367,7 @@ class AsyncQueue(Generic[T]):
                     await self._in_executor(queue._consumer.keep_up)
         finally:
             queue._waiters.discard(waiter)
-            waiter.close()
+            after(work, waiter.close)
 
     @staticmethod
     async def _in_executor(call: Callable[..., R], *arguments: Any) -> R:

@@ -8,7 +8,7 @@ from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic
 
-from equeue_core._gather import Gatherer, loop_event
+from equeue_core._gather import Gatherer, after, loop_event
 from equeue_core._typing import T
 from equeue_core.errors import ClaimLost, QueueEmpty
 
@@ -27,6 +27,7 @@ class Feeder(Generic[T]):
         self._hungry: deque[tuple[int, asyncio.Future[list[Record[T]]]]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._waiter: Waiter | None = None
+        self._work: asyncio.Future[Any] | None = None
 
     async def get(self, limit: int, timeout: float | None) -> list[Record[T]]:
         """Up to `limit` records; see ``Queue.get_many``."""
@@ -84,6 +85,8 @@ class Feeder(Generic[T]):
                 pass  # another process or thread has the lock: the loop does not wait for it
         loop = asyncio.get_running_loop()
         work = loop.run_in_executor(None, consumer.try_claim, limit, waiter)
+        if waiter is not None:
+            self._work = work
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -112,9 +115,9 @@ class Feeder(Generic[T]):
                     future.set_exception(error)
         finally:
             # From here on a newcomer starts a feeder of its own.
-            self._task = self._waiter = None
+            work, self._task, self._waiter, self._work = self._work, None, None, None
             if waiter is not None:
-                self._dismiss(waiter)
+                after(work, partial(self._dismiss, waiter))
 
     def _wanted(self) -> int:
         """How many jobs the hungry take; those that gave up are forgotten."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from equeue_core._store._combine import Operation, Request
@@ -155,6 +156,22 @@ def _settle(batch: _Pending) -> None:
             future.set_exception(request.error)
         else:
             future.set_result(request.result)
+
+
+def after(work: asyncio.Future[Any] | None, call: Callable[[], object]) -> None:
+    """Call once the work is done, in whatever way: an executor's thread may use until then what is to be
+    put away.
+    """
+
+    def run(done: asyncio.Future[Any]) -> None:
+        if not done.cancelled():
+            done.exception()  # nobody waits for it any more
+        call()
+
+    if work is None or work.done():
+        call()
+    else:
+        work.add_done_callback(run)
 
 
 async def loop_event(waiter: Waiter, timeout: float) -> None:

@@ -215,6 +215,28 @@ def test_a_wait_under_wait_for_takes_no_job_with_it(path: Path) -> None:
     run(main())
 
 
+@pytest.mark.contract("ASY-02")
+def test_a_cancelled_wait_spoils_no_put(path: Path) -> None:
+    async def main() -> None:
+        async with AsyncQueue(path, sync="full") as queue:
+            for round_number in range(60):
+                job_id = await queue.put("x")
+                waits: list[asyncio.Task[Any]] = [
+                    asyncio.create_task(queue.result(job_id)),
+                    asyncio.create_task(queue.join()),
+                ]
+                puts = [asyncio.create_task(queue.put(number)) for number in range(3)]
+                for _ in range(round_number % 6):
+                    await asyncio.sleep(0)
+                for wait in waits:
+                    wait.cancel()  # its look may be under way, in one commit with the puts
+                await asyncio.gather(*puts)
+                ended = await asyncio.gather(*waits, return_exceptions=True)
+                assert [type(each) for each in ended] == [asyncio.CancelledError] * 2
+
+    run(main())
+
+
 @pytest.mark.contract("ASY-03")
 def test_the_loop_goes_on_while_waiting(path: Path) -> None:
     """A heartbeat beats again and again during each kind of wait."""

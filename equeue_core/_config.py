@@ -130,6 +130,13 @@ def check_retries(value: int) -> int:
     return value
 
 
+def check_job_id(value: int) -> int:
+    """`value`, if it can be a job's id. To be asked before a transaction, which others may share."""
+    if not isinstance(value, int):
+        raise TypeError(f"a job id is an int, not {type(value).__name__}")
+    return value
+
+
 def check_priority(value: float) -> float:
     """`value` as a finite float."""
     number = float(_number("priority", value))

@@ -411,6 +411,7 @@ class Queue(Handle, Generic[T]):
         Raises:
             JobNotFound: it never was, or it was vacuumed or purged.
         """
+        config.check_job_id(job_id)
         found = self._environment.read(partial(_admin.find, ledger=self._ledger, job_id=job_id))
         return self._describe(found)
 
@@ -499,6 +500,7 @@ class Queue(Handle, Generic[T]):
         self._write(self._cancel_operation(job_id))
 
     def _cancel_operation(self, job_id: int) -> Operation:
+        config.check_job_id(job_id)
         width = self._options.width
         return partial(_admin.cancel, ledger=self._ledger, job_id=job_id, width=width)
 
@@ -510,6 +512,7 @@ class Queue(Handle, Generic[T]):
             JobStateError: it has not ended.
             DuplicateJob: another job has its unique key now.
         """
+        config.check_job_id(job_id)
         self._write(partial(_admin.requeue, ledger=self._ledger, job_id=job_id), True)
 
     def requeue_failed(self) -> int:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from equeue_core import _admin, _clock, _lookup
+from equeue_core import _config as config
 from equeue_core import _ledger as books
 from equeue_core._consumer import BACKSTOP
 from equeue_core._job import Job, State
@@ -98,6 +99,7 @@ def time_left(started: float, timeout: float | None) -> float:
 
 def ended(ledger: Ledger, job_id: int) -> Look:
     """Looks for the job's end; raises JobNotFound if there is no such job."""
+    config.check_job_id(job_id)
 
     def look(txn: Txn) -> _lookup.Found | None:
         found = _admin.find(txn, ledger, job_id)

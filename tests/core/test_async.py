@@ -499,6 +499,22 @@ def test_one_refused_operation_does_not_fail_its_neighbours(path: Path) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("sync", ["off", "full"])
+def test_what_cannot_be_meant_fails_nobody_beside_it(path: Path, sync: Any) -> None:
+    async def main() -> None:
+        async with AsyncQueue(path, sync=sync) as queue:
+            await queue.put("x")
+            for wrong in (queue.cancel("1"), queue.result("1")):  # type: ignore[arg-type]
+                one, refused, other = await asyncio.gather(
+                    queue.put("a"), wrong, queue.put("b"), return_exceptions=True
+                )
+                assert isinstance(refused, TypeError)
+                assert isinstance(one, int)
+                assert isinstance(other, int)
+
+    run(main())
+
+
 @pytest.mark.contract("ASY-09")
 def test_one_store_through_several_loops_one_after_the_other(path: Path) -> None:
     async def put() -> None:

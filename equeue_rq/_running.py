@@ -80,7 +80,7 @@ def alone(session: Session, command: Command, args: list[bytes]) -> Reply:
         if "script" in flags:
             return _run_script(session, operation, adds(command, args))
         return commit(session, operation, adds(command, args))
-    return session.space.read(partial(_read, session, session.db, command, args))
+    return _look(session, partial(_read, session, session.db, command, args))
 
 
 def _read(session: Session, number: int, command: Command, args: list[bytes], txn: Txn) -> Reply:
@@ -149,6 +149,18 @@ def commit(session: Session, operation: Callable[[Txn], Any], adds: int) -> Any:
         return _refusal(error)
 
 
+def _look(session: Session, operation: Callable[[Txn], Any]) -> Any:
+    """The result of `operation`, which only reads; a mistake as a refusal, as `commit` has it.
+
+    Raises:
+        EQueueError: the store is closed, or refuses the transaction.
+    """
+    try:
+        return session.space.read(operation)
+    except Halfway as error:
+        return _refusal(error)
+
+
 # Several commands
 
 
@@ -171,7 +183,7 @@ def together(
         sum_of_adds = sum(adds(*each) for each in queued) if "adds" in flags else 0
         outcome = commit(session, partial(run, True), sum_of_adds)
     else:
-        outcome = session.space.read(partial(run, False))
+        outcome = _look(session, partial(run, False))
     if not isinstance(outcome, tuple):
         return outcome
     replies, session.db = outcome

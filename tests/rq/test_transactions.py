@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +282,23 @@ class TestRunning:
         with pytest.raises(redis.ResponseError, match="internal error"):
             client.execute_command("MISTAKE")
         assert "in err" in caplog.text
+
+    def test_a_mistake_in_a_command_that_reads_is_its_answer(
+        self, client: LMDBRedis, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def err(call: Any) -> None:
+            raise KeyError("a mistake")
+
+        entry = Command("MISTAKE", err, 1, frozenset({"readonly"}), (0, 0, 0), "")
+        monkeypatch.setitem(_table._BY_WORD, b"MISTAKE", entry)
+        for reading in (partial(client.execute_command, "MISTAKE"), partial(_with_get, client)):
+            with pytest.raises(redis.ResponseError, match="internal error: MISTAKE: KeyError"):
+                reading()
+        assert client.get("a") is None
+
+
+def _with_get(client: LMDBRedis) -> None:
+    """A transaction that only reads, and errs."""
+    with client.pipeline() as pipe:
+        pipe.get("a").execute_command("MISTAKE")
+        pipe.execute()

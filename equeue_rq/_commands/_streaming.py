@@ -155,7 +155,7 @@ class Trim:
         if word == b"LIMIT":
             self.limit = _not_negative(words.pop(), "LIMIT")
             return True
-        if self.strategy not in (b"", word):
+        if self.strategy:  # the same one twice, too
             raise CommandError(
                 "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"
             )

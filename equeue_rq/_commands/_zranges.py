@@ -134,8 +134,9 @@ class Selection:
             return []
         low, high = self.part.cuts(found)
         walk: Iterator[Entry] = (found.reversed if self.backwards else found.between)(low, high)
-        stop = None if self.limit < 0 else self.offset + self.limit
-        return list(islice(walk, self.offset, stop))
+        # Both are 64-bit integers, and their sum is none that `islice` takes.
+        walk = islice(walk, self.offset, None)
+        return list(walk if self.limit < 0 else islice(walk, self.limit))
 
     def read(self, args: list[bytes], allowed: frozenset[bytes]) -> None:
         """Take in the two ends, and the options behind them.
@@ -170,6 +171,7 @@ class Selection:
                 self.with_scores = True
             elif word == b"REV":
                 self.backwards = True
+                allowed = allowed - {word}
             elif word == b"LIMIT":
                 numbers = list(islice(words, 2))
                 if len(numbers) < 2:

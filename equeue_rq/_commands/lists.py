@@ -14,6 +14,7 @@ from equeue_rq._replies import OK, Reply
 from equeue_rq._types.list import List
 
 _NOT_POSITIVE = "ERR value is out of range, must be positive"
+_NOT_BETWEEN = f"ERR value is out of range, value must between -{MAX_INTEGER} and {MAX_INTEGER}"
 _SIDES = {b"LEFT": True, b"RIGHT": False}
 
 _TWO = (1, 2, 1)
@@ -124,6 +125,8 @@ def lrem(call: Call) -> Reply:
     """Remove entries that are equal to a value."""
     name, count, value = call.args
     wanted = integer(count)
+    if wanted < -MAX_INTEGER:
+        raise CommandError(_NOT_BETWEEN)
     found = List.find(call.db, name)
     removed = 0 if found is None else found.remove(value, wanted)
     if found is not None and removed:
@@ -200,8 +203,7 @@ def _position_options(words: list[bytes]) -> dict[bytes, int]:
 def _rank(raw: bytes) -> int:
     rank = integer(raw)
     if rank < -MAX_INTEGER:
-        text = f"ERR value is out of range, value must between -{MAX_INTEGER} and {MAX_INTEGER}"
-        raise CommandError(text)
+        raise CommandError(_NOT_BETWEEN)
     if not rank:
         raise CommandError(
             "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... "

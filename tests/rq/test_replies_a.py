@@ -390,6 +390,9 @@ LISTS = r"""
     LREM n 0 nothing
     LREM n x a
     LREM nothing x a
+    LREM n -9223372036854775808 a
+    LREM nothing -9223372036854775808 a
+    LREM n -9223372036854775807 nothing
     LREM s 0 a
     LTRIM n 1 -2
     LTRIM n x 0

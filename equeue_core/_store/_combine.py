@@ -13,6 +13,7 @@ lead it again.
 from __future__ import annotations
 
 import contextlib
+import struct
 import threading
 import time
 from collections import deque
@@ -28,6 +29,17 @@ if TYPE_CHECKING:
     from equeue_core._store._environment import Environment
 
 Operation = Callable[[Txn], Any]
+
+_MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What a mistake raises. Not `Exception`: a time limit's comes from outside, and is for this thread."""
 
 _BACKSTOP = 0.05
 """Seconds after which a waiter looks for itself: only ever needed when a leader was killed by an
@@ -59,7 +71,7 @@ class Request:
         self.operation = operation
         self.adds = adds
         self.result: Any = None
-        self.error: EQueueError | None = None
+        self.error: Exception | None = None
         self.batch: Batch | None = None
         self.done = False
         self.abandoned = False
@@ -95,11 +107,32 @@ class Halfway(EQueueError):
         self.refusal = refusal
 
 
+class Mistaken(EQueueError):
+    """An operation raised what a mistake in it, or in what it was given, raises: the whole transaction has
+    to be undone.
+
+    Attributes:
+        request: whose operation it was.
+        mistake: what it raised.
+    """
+
+    def __init__(self, request: Request, mistake: Exception) -> None:
+        super().__init__(str(mistake))
+        self.request = request
+        self.mistake = mistake
+
+
+def error_of(error: EQueueError) -> Exception:
+    """What the owner of a request is to be told, which was run alone."""
+    return error.mistake if isinstance(error, Mistaken) else error
+
+
 def run_all(requests: list[Request], txn: Txn) -> None:
     """Run every request. A refusal (made before anything was written) is its owner's alone.
 
     Raises:
         Halfway: one was refused later than that.
+        Mistaken: one failed in another way.
     """
     for request in requests:
         request.error = None
@@ -109,6 +142,8 @@ def run_all(requests: list[Request], txn: Txn) -> None:
             raise
         except EQueueError as refusal:
             request.result, request.error = None, refusal
+        except _MISTAKES as mistake:
+            raise Mistaken(request, mistake) from mistake
 
 
 def added(requests: list[Request]) -> int:
@@ -185,7 +220,16 @@ class Combiner:
             if not requests:
                 return
         started = time.monotonic()
-        self._commit(requests)
+        try:
+            self._commit(requests)
+        except BaseException:
+            # From outside. Who is left finds its way at the backstop, but somebody else may always be ahead.
+            self._queue.extendleft(
+                each
+                for each in reversed(requests)
+                if each is not own and not each.done and not each.settled()
+            )
+            raise
         self._last_commit = time.monotonic() - started
         self._company = len(requests)
 
@@ -202,11 +246,13 @@ class Combiner:
             self._environment.transact(partial(run_all, requests), batch.adds, mark)
         except EQueueError as error:
             if len(requests) == 1:
-                requests[0].error = error
+                requests[0].error = error_of(error)
                 self._tell(requests)
                 return
             for request in requests:
                 self._commit([request])
+            if isinstance(error, Mistaken) and error.request.error is None:
+                raise error.mistake from None  # it came from outside, and is this thread's
             return
         batch.adds = added(requests)
         self._finish(batch, requests)

@@ -39,6 +39,7 @@ from equeue_core._store._combine import (
     Request,
     added,
     commit_and_mark,
+    error_of,
     run_all,
 )
 from equeue_core._store._owners import Owners
@@ -160,7 +161,7 @@ class Environment:
             self._run_batch(requests, patient)
         except EQueueError as error:
             if len(requests) == 1:
-                requests[0].error = error
+                requests[0].error = error_of(error)
                 return
             for request in requests:  # a full disk, say, which concerns some of them only
                 self.run_requests([request])

@@ -9,6 +9,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -579,3 +580,34 @@ def test_the_last_room_is_for_completing_jobs(
     assert get(space, b"k") == b"value"
     space.write(partial(space.put, key=b"k", value=b"another"))
     assert get(space, b"k") == b"another"
+
+
+@pytest.mark.parametrize("mode", ["full", "off"])
+def test_a_mistake_in_an_operation_is_its_own_threads(path: Path, mode: Any) -> None:
+    """Operations of other threads may be in the same commit."""
+
+    def mistake(txn: Txn) -> None:
+        space.put(txn, b"k", b"v")  # which is undone
+        raise LookupError("mine")
+
+    with Store(path, sync=mode) as store, Space(store, SPACE) as space:
+        queue = store.queue()
+        stop = threading.Event()
+
+        def put() -> int:
+            count = 0
+            while not stop.is_set():
+                queue.put("x")
+                count += 1
+            return count
+
+        with ThreadPoolExecutor(3) as threads:
+            putters = [threads.submit(put) for _ in range(3)]
+            for _ in range(100):
+                with pytest.raises(LookupError, match="mine"):
+                    space.write(mistake)
+            stop.set()
+            counts = [putter.result(WATCHDOG) for putter in putters]
+        assert queue.stats()["pending"] == sum(counts)
+        assert min(counts) > 0
+        assert space.read(lambda txn: space.get(txn, b"k")) is None

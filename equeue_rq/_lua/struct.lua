@@ -19,8 +19,12 @@ local function items(name, layout, take)
       order = what
     elseif what == "=" then
       order = "<"
-    elseif what == "!" or what == " " then
-      at = last and what == "!" and last + 1 or at -- nothing is aligned unless that is asked for
+    elseif what == "!" then
+      if digits ~= "1" then -- not in silence: the bytes would be others than a server's
+        error(format("bad argument #1 to '%s' (nothing is aligned here: '!')", name), 3)
+      end
+      at = last + 1
+    elseif what == " " then -- means nothing
     elseif what == "s" then
       take(what, 0, order)
     elseif what == "c" or SIZES[what] then

@@ -163,6 +163,11 @@ def test_a_script_runs_on_a_full_disk_but_adds_nothing(
         ),
         ("redis.call()", "ERR Please specify at least one argument for this redis.call() call", 1),
         ("return math.random(0)", "ERR user_script:1: bad argument #1 to 'random'", 1),
+        (
+            "return struct.pack('!4bi4', 1, 2)",
+            "ERR user_script:1: bad argument #1 to 'pack' (nothing is aligned here: '!')",
+            1,
+        ),
     ],
 )
 def test_an_error_tells_what_and_where(call: Caller, script: str, text: str, line: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -10,6 +11,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from equeue_core.storage import Sync
 
 SCHEME = "lmdb"
+
+_SERVER = re.compile(r"@|:\d*$|^localhost$|^127\.")
+"""What is in the place of the host where a server's URL got another scheme, and is no directory's name."""
 
 _TRUE = ("1", "t", "true", "y", "yes", "on")
 _FALSE = ("0", "f", "false", "n", "no", "off", "")
@@ -73,8 +77,14 @@ def parse_url(url: str) -> dict[str, Any]:
     if parts.scheme != SCHEME:
         given = f"{parts.scheme}://..." if parts.scheme else "a path alone"
         raise ValueError(f"a store's URL is like {SCHEME}:///var/lib/app/data?db=0, not {given}")
+    if _SERVER.search(parts.netloc):
+        raise ValueError(
+            f"the URL {url!r} names a server, and a store has none: say {SCHEME}:///path/of/the/store"
+        )
+    if parts.fragment:
+        raise ValueError(f"the URL {url!r} has a fragment: write %23 for a # in a path")
     path = unquote(parts.netloc + parts.path)
-    if not path:
+    if not path.strip("/"):
         raise ValueError(f"the URL {url!r} names no directory: say {SCHEME}:///path/of/the/store")
     arguments: dict[str, Any] = {"path": path}
     for name, text in parse_qsl(parts.query, keep_blank_values=True):

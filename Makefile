@@ -10,7 +10,7 @@ ARGS ?=
 
 help:
 	@echo "make demo     run producers and workers on real stores, also of Dramatiq and RQ; some are killed in mid-job"
-	@echo "make test     run the tests, 15 minutes  (ARGS='-k name' passes options to pytest)"
+	@echo "make test     run the tests, 20 minutes  (ARGS='-k name' passes options to pytest)"
 	@echo "make torture  run the long crash tests   (minutes)"
 	@echo "make lint     ruff: rules and format     make format  apply them"
 	@echo "make types    mypy --strict"

@@ -16,7 +16,7 @@ from equeue_core._clock import wall
 from equeue_core._space import Space
 from equeue_core._store import Cursor, Txn
 from equeue_core._store._bell_descriptor import Descriptor, open_file
-from equeue_core._store._combine import Halfway, Operation
+from equeue_core._store._combine import MISTAKES, Halfway, Operation
 from equeue_core._store._keys import from_ordered_float, name_key, ordered_float
 from equeue_core._store._permissions import make_directory
 from equeue_core._store._registry import in_operation
@@ -26,6 +26,7 @@ from equeue_core._store._spaces import SpaceId, key_prefix
 from equeue_core._store_handle import Sync
 
 __all__ = [
+    "MISTAKES",
     "Cursor",
     "Descriptor",
     "Halfway",

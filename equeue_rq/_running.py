@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-import struct
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
 from equeue_core import DiskFull, EQueueError, QueueFull
-from equeue_core.storage import Halfway, Txn
+from equeue_core.storage import MISTAKES, Halfway, Txn
 from equeue_rq import _lua
 from equeue_rq._clients import Message
 from equeue_rq._commands._table import Blocked, Call, Command
@@ -27,17 +26,6 @@ _NO_DB = cast(Keyspace, None)
 
 _ENTRY = 64
 """Bytes that storing a word takes beside the word, about."""
-
-_MISTAKES = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
-"""What a mistake in a command's own code raises. Not `Exception`: a time limit's comes from outside."""
 
 _WAITS_FOR = {"BZ": Kind.ZSET, "XR": Kind.STREAM}
 """Of which type a key must be that ends a wait, by the start of the command's name; others: a list."""
@@ -125,7 +113,7 @@ def run_one(db: Keyspace, session: Session, command: Command, args: list[bytes])
         return command.run(Call(db, args, session, command.name))
     except CommandError as error:
         return error
-    except _MISTAKES as error:
+    except MISTAKES as error:
         if db is _NO_DB:
             raise
         # Others' operations may be in this transaction: it is undone, and run without this one.

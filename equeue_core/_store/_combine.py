@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Operation = Callable[[Txn], Any]
 
-_MISTAKES = (
+MISTAKES = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -142,7 +142,7 @@ def run_all(requests: list[Request], txn: Txn) -> None:
             raise
         except EQueueError as refusal:
             request.result, request.error = None, refusal
-        except _MISTAKES as mistake:
+        except MISTAKES as mistake:
             raise Mistaken(request, mistake) from mistake
 
 

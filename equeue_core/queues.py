@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import entry_points
 from itertools import islice
 from typing import Any, ClassVar
@@ -340,8 +340,12 @@ class Source(ABC):
         return []
 
 
+@cache
 def sources() -> tuple[list[Source], dict[str, str]]:
-    """The adapters' sources, and of those whose library is not installed the reason, by name."""
+    """The adapters' sources, and of those whose library is not installed the reason, by name.
+
+    They are looked for once: that takes longer than a look at a store.
+    """
     found: dict[str, Source] = {}
     missing: dict[str, str] = {}
     for entry in entry_points(group=GROUP):
@@ -364,17 +368,12 @@ def existing(store: Store, name: str) -> Queue[Any]:
     return queue
 
 
-def queues(store: Store, known: Sequence[Source] | None = None) -> list[QueueView]:
-    """Every queue of the store, each by a name of its own; the core's first.
-
-    Parameters:
-        store: the store.
-        known: the adapters' sources. None: they are looked for, which takes longer than all the rest.
-    """
+def queues(store: Store) -> list[QueueView]:
+    """Every queue of the store, each by a name of its own; the core's first."""
     names = store.queues()
     views: dict[str, QueueView] = {}
     others: list[QueueView] = []
-    for source in sources()[0] if known is None else known:
+    for source in sources()[0]:
         for view in source.queues(store, names):
             if isinstance(view, CoreQueue):
                 views[view.name] = view

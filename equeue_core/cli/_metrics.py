@@ -81,13 +81,14 @@ def _read(store: Store) -> Iterator[Metric]:
     oldest = _gauge("equeue_oldest_pending_timestamp_seconds", ["queue", "kind"])
     for view in views.queues(store):
         labels = [_label(view.name), view.kind]
-        for state, number in view.counts().items():
+        counts = view.counts()
+        for state, number in counts.items():
             jobs.add_metric([*labels, state], number)
         paused.add_metric(labels, view.paused())
         ever_put = view.ever_put()
         if ever_put is not None:
             put.add_metric(labels, ever_put)
-        oldest_at = view.oldest_pending()
+        oldest_at = view.oldest_pending() if counts["pending"] else None
         if oldest_at is not None:
             oldest.add_metric(labels, oldest_at)
     workers = _gauge("equeue_workers", ["kind"])

@@ -87,18 +87,13 @@ class Look:
         return sum(each.counts.get(state, 0) for each in self.queues for state in states)
 
 
-def take(store: Store, sources: Sequence[views.Source]) -> Look:
-    """Look at a store. Nothing changes, and how many jobs there are does not matter to the time it takes.
-
-    Parameters:
-        store: the store.
-        sources: the adapters', see `views.sources`.
-    """
+def take(store: Store) -> Look:
+    """Look at a store. Nothing changes, and how many jobs there are does not matter to the time it takes."""
     at, wall = time.monotonic(), time.time()
     queues: list[QueueLook] = []
     running: list[views.JobView] = []
     failed: list[Iterable[views.JobView]] = []
-    for view in views.queues(store, sources):
+    for view in views.queues(store):
         counts = view.counts()
         oldest_at = view.oldest_pending() if counts["pending"] else None
         queues.append(
@@ -114,7 +109,7 @@ def take(store: Store, sources: Sequence[views.Source]) -> Look:
     living = owners(store)
     others = [
         each
-        for source in sources
+        for source in views.sources()[0]
         for each in source.workers(store)
         # None: it is not known.
         if each.details.get("alive") is not False

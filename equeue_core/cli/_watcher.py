@@ -97,7 +97,6 @@ class Watcher:
         self._path = path
         self._interval = interval
         self._deliver = deliver
-        self._sources = views.sources()[0]
         self._requests: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._in_trouble = False
         self._at_work = threading.Lock()
@@ -112,7 +111,7 @@ class Watcher:
             Failure, EQueueError, OSError: it cannot be used.
         """
         with opened(self._path) as store:
-            return take(store, self._sources)
+            return take(store)
 
     def start(self) -> None:
         """Begin to look."""
@@ -128,7 +127,7 @@ class Watcher:
         Raises:
             QueueNotFound: there is none of this name.
         """
-        for found in views.queues(store, self._sources):
+        for found in views.queues(store):
             if found.name == name:
                 return found
         raise views.QueueNotFound(f"there is no queue {name!r} any more")

@@ -13,7 +13,7 @@ import dramatiq
 import pytest
 import rq
 
-from equeue_core import Store, queues
+from equeue_core import Store
 from equeue_core._store import Environment
 from equeue_core.cli import _figures as figures
 from equeue_core.cli import _sampling as sampling
@@ -27,7 +27,7 @@ from tests.cli.test_look import content
 
 def look(path: Path) -> Look:
     with Store(path) as store:
-        return take(store, queues.sources()[0])
+        return take(store)
 
 
 def a_queue(ever_put: int | None = None, **counts: int) -> QueueLook:
@@ -234,7 +234,7 @@ def test_a_look_takes_as_many_steps_for_any_number_of_jobs(
                 record.fail("bad")
             connection.rpush(waiting.key, *range(number))
             del steps[:]
-            found = take(store, queues.sources()[0])
+            found = take(store)
             assert (found.total("pending") > number, len(found.failed)) == (True, sampling.FAILED)
             taken.append(len(steps))
     assert taken[0] > 0

@@ -409,7 +409,7 @@ class Environment:
             raise _files.access_error(self.directory, error) from error
 
     def _open_data(self, lock_fd: int) -> None:
-        data_fd = _files.open_data(self.directory, self._make)
+        data_fd = _files.open_file(self.directory, _files.DATA, self._make)
         try:
             _files.check_data_file(self.directory, lock_fd, data_fd)
             is_new = self._make or os.fstat(data_fd).st_size == 0

@@ -122,34 +122,28 @@ def require(path: str) -> None:
     try:
         os.stat(path)
     except FileNotFoundError as error:
-        raise StoreRemoved(f"{path} is not there: the store was removed") from error
+        raise _removed(path) from error
 
 
-def open_data(directory: str, make: bool) -> int:
-    """A read-write descriptor of the data file, as of `open_file`.
+def _removed(path: str) -> StoreRemoved:
+    return StoreRemoved(f"{path} is not there: the store was removed")
+
+
+def open_file(directory: str, name: str, make: bool = True) -> int:
+    """A read-write descriptor of `directory`/`name`; if it is missing, it is made with mode 0600.
 
     Raises:
+        StoreAccessError: it may not be opened or made.
         StoreRemoved: it is missing, and is not to be made.
     """
-    if make:
-        return open_file(directory, DATA)
-    path = os.path.join(directory, DATA)
-    try:
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_BINARY", 0))
-    except FileNotFoundError as error:
-        raise StoreRemoved(f"{path} is not there: the store was removed") from error
-    except OSError as error:
-        raise access_error(path, error) from error
-
-
-def open_file(directory: str, name: str) -> int:
-    """A read-write descriptor of `directory`/`name`, made with mode 0600 if missing."""
     path = os.path.join(directory, name)
     flags = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
     try:
         try:
             return os.open(path, flags)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if not make:
+                raise _removed(path) from error
             descriptor = os.open(path, flags | os.O_CREAT, 0o600)
             hand_over(path)
             return descriptor

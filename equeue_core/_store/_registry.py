@@ -108,7 +108,7 @@ def _forget(environment: Environment) -> None:
 
 def _identity(directory: str, make: bool) -> tuple[int, int]:
     """The data file's device and inode; if need be it is made (empty), so that it has them."""
-    descriptor = _files.open_data(directory, make)
+    descriptor = _files.open_file(directory, _files.DATA, make)
     try:
         state = os.fstat(descriptor)
     finally:

@@ -48,7 +48,7 @@ def translate(error: lmdb.Error, directory: str) -> EQueueError:
 
 def disk_full(directory: str, code: int | None = None) -> DiskFull:
     """What `put` raises when there is no room for it."""
-    if code in (errno.EFBIG, errno.EIO) and _has_room(directory):
+    if _is_limited(code, directory):
         return DiskFull(
             code,
             f"a write to the store at {directory} was cut short: nothing was written; look for a limit on "
@@ -63,7 +63,7 @@ def disk_full(directory: str, code: int | None = None) -> DiskFull:
 
 def copy_failed(error: lmdb.Error, place: str) -> EQueueError:
     """The engine's error for one of LMDB's that ended a copy to `place`."""
-    if is_disk_full(error) and (error.code not in (errno.EFBIG, errno.EIO) or not _has_room(place)):
+    if is_disk_full(error) and not _is_limited(error.code, place):
         return DiskFull(
             error.code or errno.ENOSPC,
             f"no room for the copy at {place}: it was removed; free space there, or copy to another disk",
@@ -71,7 +71,10 @@ def copy_failed(error: lmdb.Error, place: str) -> EQueueError:
     return translate(error, place)
 
 
-def _has_room(directory: str) -> bool:
+def _is_limited(code: int | None, directory: str) -> bool:
+    """Whether something else than a full disk has cut a write short."""
+    if code not in (errno.EFBIG, errno.EIO):
+        return False
     try:
         state = os.statvfs(directory)
     except OSError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
-import contextlib
 import os
 import re
 import weakref
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from equeue_core import _config as config
 from equeue_core import _maintenance
-from equeue_core._store import Environment, _format, _registry
+from equeue_core._store import Environment, _apart, _format, _registry
 from equeue_core._store._names import all_queues
 from equeue_core._transaction import Transaction
 from equeue_core._typing import Self
@@ -27,8 +25,6 @@ Sync = Literal["full", "normal", "off"] | bool | None
 own.
 """
 
-
-_start_new_thread = _thread.start_new_thread  # a reference of our own: some programs patch it
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 """What a server's address begins with; it would be a directory as well."""
@@ -176,8 +172,7 @@ class Store:
         if not lock.acquire(blocking=not _registry.in_operation()):
             # In a destructor, say, which the garbage collector ran in the midst of an operation: who
             # has the lock may wait for this thread.
-            with contextlib.suppress(RuntimeError):  # the interpreter is ending
-                _start_new_thread(self.close, ())
+            _apart.begin(self.close)
             return
         try:
             self._closed = True

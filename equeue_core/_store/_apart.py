@@ -7,6 +7,7 @@ thread that nobody knows gets neither.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import gc
 import os
 from collections.abc import Callable
@@ -26,7 +27,11 @@ def is_here() -> bool:
 
 
 class _Rest:
-    """The garbage collector rests while at least one thread is in this ``with`` block."""
+    """The garbage collector rests while at least one thread is in this ``with`` block.
+
+    It would run destructors in that thread, and one that uses a store may want a lock that is held by the
+    thread that waits for the work.
+    """
 
     def __init__(self) -> None:
         self._lock = _allocate_lock()
@@ -83,6 +88,12 @@ class _Task:
         _threads.discard(_thread.get_ident())
         self.ended = True
         self.wake.release()
+
+
+def begin(work: Callable[[], None]) -> None:
+    """Have `work()` done by another thread, without waiting for it; not at all if the interpreter ends."""
+    with contextlib.suppress(RuntimeError):
+        _start_new_thread(work, ())
 
 
 def run(work: Callable[[], None]) -> None:

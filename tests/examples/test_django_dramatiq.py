@@ -27,11 +27,6 @@ def example(tmp_path: Path) -> Example:
 
 
 @pytest.fixture
-def browser(example: Example) -> Browser:
-    return Browser(example.url)
-
-
-@pytest.fixture
 def web(example: Example, browser: Browser) -> Iterator[Terminal]:
     with example.running("web") as terminal:
         browser.wait_for_server(terminal)

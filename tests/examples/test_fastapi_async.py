@@ -24,11 +24,6 @@ def example(tmp_path: Path) -> Example:
 
 
 @pytest.fixture
-def browser(example: Example) -> Browser:
-    return Browser(example.url)
-
-
-@pytest.fixture
 def receiver() -> Iterator[Site]:
     """The other side: it takes what comes to /, and holds what comes to /slow."""
     with serving() as site:

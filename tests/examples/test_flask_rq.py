@@ -21,11 +21,6 @@ def example(tmp_path: Path) -> Example:
 
 
 @pytest.fixture
-def browser(example: Example) -> Browser:
-    return Browser(example.url)
-
-
-@pytest.fixture
 def site() -> Iterator[Site]:
     """A page with a link that is good, one that is broken, and one that answers when it is released."""
     with serving() as site:

@@ -86,35 +86,29 @@ def test_restore_in_place(store: Path, tmp_path: Path, equeue: Run) -> None:
 
 
 @pytest.mark.contract("CLI-07")
-def test_restore_leaves_no_moment_without_a_store(
-    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    equeue("backup", store, tmp_path / "copy")
-
-    def killed(*paths: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "rename", killed)
-    equeue("restore", tmp_path / "copy", store, "--replace", "--yes", code=Code.INTERRUPTED)
-    monkeypatch.undo()
-    equeue("check", store)
-    (former,) = set(tmp_path.iterdir()) - {store, tmp_path / "copy"}
-    equeue("check", former)
-
-
-@pytest.mark.contract("CLI-07")
-def test_restore_deletes_nothing_when_it_is_interrupted_at_the_exchange(
-    store: Path, tmp_path: Path, equeue: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("step", "first"), [("equeue_core._restore.exchange", exchange), ("os.rename", None)]
+)
+def test_restore_that_is_interrupted_deletes_nothing_and_leaves_no_moment_without_a_store(
+    store: Path,
+    tmp_path: Path,
+    equeue: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    first: Callable[[str, str], bool] | None,
 ) -> None:
     equeue("backup", store, tmp_path / "copy")
     before = store.stat().st_ino
 
-    def interrupted(one: str, other: str) -> bool:
-        exchange(one, other)
+    def interrupted(one: str, other: str) -> None:
+        if first is not None:
+            first(one, other)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("equeue_core._restore.exchange", interrupted)
+    monkeypatch.setattr(step, interrupted)
     equeue("restore", tmp_path / "copy", store, "--replace", "--yes", code=Code.INTERRUPTED)
+    monkeypatch.undo()
+    equeue("check", store)
     (former,) = set(tmp_path.iterdir()) - {store, tmp_path / "copy"}
     assert former.stat().st_ino == before
     equeue("check", former)
